@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Constants: attributes that hold numpy arrays and compare by content.
+
+A model's weights do not belong in IR text. ``#nn.data<...>`` prints up to 16 elements inline as ``dense<...> : type``
+and larger arrays as a digest, ``"9f2c..." : type``; the array itself then lives in a sidecar file beside the text
+(`qcomp.dialects.sidecar`), and the parser's context resolves digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.ir import Attribute, Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from qcomp.dialects.element import element_type, integer_range, is_float, numpy_dtype
+
+INLINE_LIMIT = 16
+"""Arrays of up to this many elements print inline."""
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+Literal = int | float | bool | str | list["Literal"]
+"""A parsed ``dense`` literal; texts are hex bit patterns."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The name of a constant that is held outside the text."""
+
+    text: str
+
+
+class ConstantData:
+    """A read-only array with its element type, compared and hashed by (content digest, type)."""
+
+    __slots__ = ("_digest", "array", "element")
+
+    def __init__(self, array: Array, element: Attribute | None = None, digest: str | None = None):
+        array = np.asarray(array)
+        if not array.flags.c_contiguous:
+            array = np.ascontiguousarray(array).reshape(array.shape)
+        if array.flags.writeable:
+            array = array.view()
+            array.flags.writeable = False
+        self.array = array
+        self.element = element_type(array.dtype) if element is None else element
+        if numpy_dtype(self.element) != array.dtype:
+            raise VerifyException(f"constant of type {self.element} cannot be held by a {array.dtype} array")
+        self._digest = digest
+
+    @property
+    def digest(self) -> str:
+        """128 bits of the SHA-256 of the little-endian bytes, in hex."""
+        if self._digest is None:
+            array = self.array.astype(self.array.dtype.newbyteorder("<"), copy=False)
+            self._digest = hashlib.sha256(memoryview(array.reshape(-1)).cast("B") if array.size else b"").hexdigest()[
+                :32
+            ]
+        return self._digest
+
+    @property
+    def type(self) -> TensorType[Attribute]:
+        """The tensor type of the array."""
+        return TensorType(self.element, self.array.shape)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, ConstantData)
+            and self.element == other.element
+            and self.array.shape == other.array.shape
+            and (self.array is other.array or self.digest == other.digest)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.digest, self.array.shape, self.element))
+
+    def __repr__(self) -> str:
+        return f"ConstantData({self.array.dtype}{list(self.array.shape)} {self.digest[:8]})"
+
+
+class ConstantResolver(Protocol):
+    """Finds the array of a digest; `missing` words the error when it is not there."""
+
+    def resolve(self, digest: str, kind: TensorType[Attribute]) -> ConstantData | None: ...
+
+    def missing(self, digest: str) -> str: ...
+
+
+@dataclass
+class ConstantStore:
+    """The arrays known to a parser, by digest, and the file where they should have come from."""
+
+    source: str | None = None
+    by_digest: dict[str, Array] = field(default_factory=dict[str, Array])
+
+    def resolve(self, digest: str, kind: TensorType[Attribute]) -> ConstantData | None:
+        """The constant of `digest` seen as `kind`; None when unknown or of another size."""
+        array = self.by_digest.get(digest)
+        if array is None:
+            return None
+        dtype, shape = numpy_dtype(kind.element_type), kind.get_shape()
+        if array.nbytes != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+            return None
+        return ConstantData(array.reshape(-1).view(dtype).reshape(shape), kind.element_type, digest)
+
+    def missing(self, digest: str) -> str:
+        """Why `digest` cannot be resolved, naming the file that should hold it."""
+        if self.source is None:
+            return f'unresolved constant "{digest}": the text came without a sidecar file (.safetensors)'
+        return f'unresolved constant "{digest}": not found in {self.source}'
+
+
+@irdl_attr_definition
+class DataAttr(Data[ConstantData]):
+    """``#nn.data<dense<[1.0, 2.0]> : tensor<2xf32>>`` or ``#nn.data<"digest" : tensor<64x64xf32>>``."""
+
+    name = "nn.data"
+
+    @staticmethod
+    def of(array: Array | Sequence[float] | float, element: Attribute | None = None) -> DataAttr:
+        """The attribute holding `array` (made read-only, not copied)."""
+        return DataAttr(ConstantData(np.asarray(array), element))
+
+    @property
+    def array(self) -> Array:
+        """The read-only numpy array."""
+        return self.data.array
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ConstantData:
+        with parser.in_angle_brackets():
+            return parse_payload(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            print_payload(printer, self.data)
+            printer.print_string(" : ")
+            printer.print_attribute(self.data.type)
+
+
+def print_payload(printer: Printer, data: ConstantData) -> None:
+    """Print `data` without its type: ``dense<...>`` when small, else the digest."""
+    if data.array.size <= INLINE_LIMIT:
+        printer.print_string(f"dense<{_literal(data)}>")
+    else:
+        printer.print_string(f'"{data.digest}"')
+
+
+def parse_payload(parser: AttrParser) -> ConstantData:
+    """Parse what `print_payload` printed, followed by ``: type``."""
+    payload = parse_literal(parser)
+    parser.parse_punctuation(":")
+    kind = parser.parse_type()
+    if not isinstance(kind, TensorType):
+        parser.raise_error("a constant needs a tensor type")
+    return resolve_payload(parser, payload, cast(TensorType[Attribute], kind))
+
+
+def parse_literal(parser: AttrParser) -> Literal | Digest:
+    """Parse ``dense<...>`` or a digest; `resolve_payload` makes a constant of it once the type is known."""
+    digest = parser.parse_optional_str_literal()
+    if digest is not None:
+        return Digest(digest)
+    parser.parse_keyword("dense")
+    with parser.in_angle_brackets():
+        return _parse_literal(parser)
+
+
+def resolve_payload(parser: AttrParser, payload: Literal | Digest, kind: TensorType[Attribute]) -> ConstantData:
+    """The constant of a parsed payload, seen as `kind`."""
+    if any(dim < 0 for dim in kind.get_shape()):
+        parser.raise_error("a constant needs a static shape")
+    if not isinstance(payload, Digest):
+        return _from_literal(parser, payload, kind)
+    store = cast("ConstantResolver | None", getattr(parser.ctx, "constants", None))
+    found = store.resolve(payload.text, kind) if store is not None else None
+    if found is None:
+        parser.raise_error((store or ConstantStore()).missing(payload.text))
+    return found
+
+
+def _literal(data: ConstantData) -> str:
+    def show(value: object) -> str:
+        if isinstance(value, list):
+            return "[" + ", ".join(show(item) for item in cast(list[object], value)) + "]"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+    if not is_float(data.element):
+        return show(data.array.tolist())
+    texts = np.array([_float_text(item) for item in data.array.reshape(-1)], dtype=object).reshape(data.array.shape)
+    return show(texts.tolist())
+
+
+def _float_text(item: np.generic) -> str:
+    """Shortest decimal that reads back to the same bits; hex bits for NaN, inf and bfloat16."""
+    if item.dtype.kind == "u" or not np.isfinite(cast(np.float64, item)):
+        bits = int(np.asarray(item).reshape(1).view(f"u{item.dtype.itemsize}")[0])
+        return f"0x{bits:0{2 * item.dtype.itemsize}X}"
+    text = np.format_float_scientific(cast(np.float64, item), unique=True, trim="0")
+    plain = np.format_float_positional(cast(np.float64, item), unique=True, trim="0")
+    return plain if len(plain) <= 12 else text
+
+
+def _parse_literal(parser: AttrParser) -> Literal:
+    if parser.parse_optional_punctuation("[") is not None:
+        items: list[Literal] = []
+        if parser.parse_optional_punctuation("]") is not None:
+            return items
+        items.append(_parse_literal(parser))
+        while parser.parse_optional_punctuation(",") is not None:
+            items.append(_parse_literal(parser))
+        parser.parse_punctuation("]")
+        return items
+    flag = parser.parse_optional_boolean()
+    if flag is not None:
+        return flag
+    start = parser.pos
+    value = parser.parse_number()
+    text = parser.lexer.input.content[start : parser.pos].strip()
+    return text if "0x" in text.lower() else value
+
+
+def _from_literal(parser: AttrParser, literal: Literal, kind: TensorType[Attribute]) -> ConstantData:
+    element, shape = kind.element_type, kind.get_shape()
+    dtype = numpy_dtype(element)
+    if isinstance(literal, list):
+        found = _shape(parser, literal)
+        if found != shape and not (0 in found and 0 in shape):
+            parser.raise_error(f"constant of shape {list(found)} cannot have type {kind}")
+    flat = [_convert(parser, item, element, dtype) for item in _flatten(literal)]
+    if not isinstance(literal, list):
+        return ConstantData(np.full(shape, flat[0], dtype), element)
+    return ConstantData(np.array(flat, dtype).reshape(shape), element)
+
+
+def _shape(parser: AttrParser, literal: list[Literal]) -> tuple[int, ...]:
+    inner = {_shape(parser, item) if isinstance(item, list) else () for item in literal}
+    if len(inner) > 1:
+        parser.raise_error("ragged constant")
+    return (len(literal), *(inner.pop() if inner else ()))
+
+
+def _flatten(literal: Literal) -> list[Literal]:
+    return [leaf for item in literal for leaf in _flatten(item)] if isinstance(literal, list) else [literal]
+
+
+def _convert(parser: AttrParser, item: Literal, element: Attribute, dtype: np.dtype[np.generic]) -> np.generic:
+    if isinstance(element, IntegerType):
+        low, high = integer_range(element)
+        value = int(item, 16) if isinstance(item, str) else item
+        if not isinstance(value, int) or not low <= value <= high:
+            parser.raise_error(f"{item} is not a value of {element} ({low} to {high})")
+        return dtype.type(value)
+    if isinstance(item, str):
+        return np.array([int(item, 16)], f"u{dtype.itemsize}").view(dtype)[0]
+    if dtype.kind == "u":
+        bits = np.array([item], np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)[0]
+    return dtype.type(cast(float, item))

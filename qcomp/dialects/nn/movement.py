@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Data movement: the same elements in another arrangement. On quantized tensors codes move unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from qcomp.dialects.nn.base import (
+    UNKNOWN,
+    NNOp,
+    Shape,
+    Tensor,
+    broadcast_shapes,
+    int_array,
+    ints,
+    normalize_axis,
+    require,
+    same_shape,
+    shape,
+    tensor,
+)
+
+
+class MovementOp(NNOp):
+    """One tensor in, its elements rearranged out."""
+
+    input = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+
+
+@irdl_op_definition
+class ReshapeOp(MovementOp):
+    """The same elements in row-major order under the result's shape."""
+
+    name = "nn.reshape"
+
+    def __init__(self, value: SSAValue, sizes: Sequence[int], result_type: Tensor | None = None):
+        super().__init__(operands=[value], result_types=[result_type or TensorType(tensor(value).element_type, sizes)])
+
+    def infer_shape(self) -> Shape:
+        source, target = shape(self.input), shape(self.result)
+        if UNKNOWN not in source and UNKNOWN not in target:
+            counts = [int(np.prod(dims, dtype=object)) for dims in (source, target)]
+            require(counts[0] == counts[1], f"cannot reshape {counts[0]} elements to {list(target)}")
+        return target
+
+
+@irdl_op_definition
+class PermuteOp(MovementOp):
+    """Dimension i of the result is dimension dims[i] of the input."""
+
+    name = "nn.permute"
+    dims = prop_def(DenseArrayBase)
+
+    def __init__(self, value: SSAValue, dims: Sequence[int], result_type: Tensor | None = None):
+        inferred = TensorType(tensor(value).element_type, [shape(value)[axis] for axis in dims])
+        super().__init__(operands=[value], result_types=[result_type or inferred], properties={"dims": int_array(dims)})
+
+    def infer_shape(self) -> Shape:
+        dims = ints(self.dims)
+        require(sorted(dims) == list(range(len(shape(self.input)))), f"dims {list(dims)} are no permutation")
+        return tuple(shape(self.input)[axis] for axis in dims)
+
+
+@irdl_op_definition
+class ExpandOp(MovementOp):
+    """Broadcast to the result's shape."""
+
+    name = "nn.expand"
+
+    def __init__(self, value: SSAValue, sizes: Sequence[int], result_type: Tensor | None = None):
+        super().__init__(operands=[value], result_types=[result_type or TensorType(tensor(value).element_type, sizes)])
+
+    def infer_shape(self) -> Shape:
+        target = shape(self.result)
+        require(same_shape(broadcast_shapes(shape(self.input), target), target), "expand cannot shrink")
+        return target
+
+
+@irdl_op_definition
+class SliceOp(MovementOp):
+    """Elements start, start + step, ... below end of dimension `dim`; 0 <= start <= end <= size, step >= 1."""
+
+    name = "nn.slice"
+    dim = prop_def(IntegerAttr)
+    start = prop_def(IntegerAttr)
+    end = prop_def(IntegerAttr)
+    step = prop_def(IntegerAttr)
+
+    def __init__(
+        self, value: SSAValue, dim: int, start: int, end: int, step: int = 1, result_type: Tensor | None = None
+    ):
+        sizes = list(shape(value))
+        sizes[dim] = -(-(end - start) // step)
+        super().__init__(
+            operands=[value],
+            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            properties={
+                "dim": IntegerAttr(dim, i64), "start": IntegerAttr(start, i64),
+                "end": IntegerAttr(end, i64), "step": IntegerAttr(step, i64),
+            },
+        )  # fmt: skip
+
+    def infer_shape(self) -> Shape:
+        dim, start, end, step = (attr.value.data for attr in (self.dim, self.start, self.end, self.step))
+        sizes = list(shape(self.input))
+        require(0 <= dim < len(sizes), f"dim {dim} is outside rank {len(sizes)}")
+        require(sizes[dim] == UNKNOWN or 0 <= start <= end <= sizes[dim], f"slice {start}:{end} of size {sizes[dim]}")
+        require(step >= 1, "step must be at least 1")
+        sizes[dim] = -(-(end - start) // step)
+        return tuple(sizes)
+
+
+@irdl_op_definition
+class CatOp(NNOp):
+    """Operands one after another along `dim`."""
+
+    name = "nn.cat"
+    inputs = var_operand_def(TensorType)
+    result = result_def(TensorType)
+    dim = prop_def(IntegerAttr)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format: ClassVar[str] = "$inputs attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, values: Sequence[SSAValue], dim: int, result_type: Tensor | None = None):
+        inferred = TensorType(tensor(values[0]).element_type, cat_shape([shape(value) for value in values], dim))
+        super().__init__(
+            operands=[values], result_types=[result_type or inferred], properties={"dim": IntegerAttr(dim, i64)}
+        )
+
+    def infer_shape(self) -> Shape:
+        return cat_shape([shape(value) for value in self.inputs], self.dim.value.data)
+
+
+def cat_shape(shapes: Sequence[Shape], dim: int) -> Shape:
+    """The shape of tensors of `shapes` put together along `dim`."""
+    require(len(shapes) >= 1, "cat needs an operand")
+    axis = normalize_axis(dim, len(shapes[0]))
+    total = 0
+    for item in shapes:
+        require(
+            same_shape((*item[:axis], 0, *item[axis + 1 :]), (*shapes[0][:axis], 0, *shapes[0][axis + 1 :])),
+            "operands of cat differ outside its dimension",
+        )
+        total = UNKNOWN if UNKNOWN in (total, item[axis]) else total + item[axis]
+    return (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+
+
+@irdl_op_definition
+class PadOp(MovementOp):
+    """Constant padding: `low` and `high` elements of `value` (a real number) before and after each dimension."""
+
+    name = "nn.pad"
+    low = prop_def(DenseArrayBase)
+    high = prop_def(DenseArrayBase)
+    value = prop_def(FloatAttr)
+
+    def __init__(
+        self, value: SSAValue, low: Sequence[int], high: Sequence[int], fill: float, result_type: Tensor | None = None
+    ):
+        sizes = [size + a + b for size, a, b in zip(shape(value), low, high, strict=True)]
+        super().__init__(
+            operands=[value],
+            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            properties={"low": int_array(low), "high": int_array(high), "value": FloatAttr(fill, f32)},
+        )
+
+    def infer_shape(self) -> Shape:
+        low, high, sizes = ints(self.low), ints(self.high), shape(self.input)
+        require(len(low) == len(high) == len(sizes), "low and high need one entry per dimension")
+        require(min((*low, *high), default=0) >= 0, "padding must be at least 0; use nn.slice to cut")
+        return tuple(UNKNOWN if size == UNKNOWN else size + a + b for size, a, b in zip(sizes, low, high, strict=True))
+
+
+@irdl_op_definition
+class EmbeddingOp(NNOp):
+    """Rows of `weight` [V, D] picked by integer `indices` [...]: [..., D]. Indices outside 0..V-1 are an error."""
+
+    name = "nn.embedding"
+    weight = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format: ClassVar[str] = "$weight `,` $indices attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, weight: SSAValue, indices: SSAValue, result_type: Tensor | None = None):
+        inferred = TensorType(tensor(weight).element_type, (*shape(indices), shape(weight)[1]))
+        super().__init__(operands=[weight, indices], result_types=[result_type or inferred])
+
+    def infer_shape(self) -> Shape:
+        require(len(shape(self.weight)) == 2, "weight must have rank 2")
+        return (*shape(self.indices), shape(self.weight)[1])
+
+
+MOVEMENT = (ReshapeOp, PermuteOp, ExpandOp, SliceOp, CatOp, PadOp, EmbeddingOp)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The textual parser: xDSL's, with a source position on every op and on every error.
+
+xDSL's parser leaves ops without a location, and a verifier error inside a type has no position. Here an op written
+without ``loc(...)`` gets the file, line and column where it stands, as in MLIR, so that a later pass can point at it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import contextmanager
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
+from xdsl.ir import Attribute, Operation, TypeAttribute
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import VerifyException
+
+from qcomp.errors import QcompError
+
+
+class SourceParser(Parser):
+    """Parses the text of one module.
+
+    `line_offset` counts the lines before `text` in its file. Raises ParseError, with a span, for everything that is
+    wrong with the text, also where xDSL or qcomp raise an exception without a position.
+    """
+
+    def __init__(self, ctx: Context, text: str | bytes, name: str = "<unknown>", line_offset: int = 0):
+        decoded = text.decode() if isinstance(text, bytes) else text
+        # Blank lines in front keep every span right, whoever asks it for its line.
+        super().__init__(ctx, "\n" * line_offset + decoded, name)
+        content = self.lexer.input.content
+        self._line_starts = [0, *(at + 1 for at, char in enumerate(content) if char == "\n")]
+        self._file = StringAttr(name)
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        with self._positioned(start):
+            op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self._line_starts, start)
+            column = start - self._line_starts[line - 1] + 1
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        with self._positioned(self.pos):
+            return super().parse_optional_type()
+
+    def parse_optional_attribute(self) -> Attribute | None:
+        with self._positioned(self.pos):
+            return super().parse_optional_attribute()
+
+    @contextmanager
+    def _positioned(self, start: int):
+        """An error without a position is about the innermost thing being parsed, which begins at `start`."""
+        try:
+            yield
+        except (VerifyException, QcompError) as error:
+            self.raise_error(str(error), start, self.pos)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The sidecar file of a saved module: its large constants in the safetensors format, by digest.
+
+The format is a little-endian u64 header length, a JSON header ``{name: {dtype, shape, data_offsets}}`` and raw bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, ParametrizedAttribute
+
+from qcomp.dialects.constant import INLINE_LIMIT, Array, ConstantData, DataAttr
+from qcomp.dialects.quant import UniformQuantizedType
+from qcomp.errors import QcompError
+
+_DTYPES = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
+    "I16": "int16", "I8": "int8", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool", "U64": "uint64",
+}  # fmt: skip
+_NAMES = {name: code for code, name in _DTYPES.items() if code != "BF16"}
+
+
+def large_constants(module: ModuleOp) -> dict[str, ConstantData]:
+    """The constants of `module` that its text refers to by digest: values of ops and parameters of types."""
+    found: dict[str, ConstantData] = {}
+    seen: set[Attribute] = set()
+    for op in module.walk():
+        attributes: list[Attribute] = [*op.properties.values(), *op.attributes.values()]
+        attributes += [value.type for value in op.results]
+        attributes += [argument.type for region in op.regions for block in region.blocks for argument in block.args]
+        for attribute in attributes:
+            for data in _held(attribute, seen):
+                if data.array.size > INLINE_LIMIT:
+                    found.setdefault(data.digest, data)
+    return found
+
+
+def _held(attribute: Attribute, seen: set[Attribute]) -> Iterator[ConstantData]:
+    if isinstance(attribute, DataAttr):
+        yield attribute.data
+        return
+    if attribute in seen:
+        return
+    seen.add(attribute)
+    if isinstance(attribute, UniformQuantizedType):
+        encoding = attribute.data
+        yield ConstantData(encoding.scales)
+        if encoding.zero_points.any():
+            yield ConstantData(encoding.zero_points)
+    elif isinstance(attribute, TensorType):
+        tensor = cast(TensorType[Attribute], attribute)
+        yield from _held(tensor.element_type, seen)
+    elif isinstance(attribute, ParametrizedAttribute):
+        for parameter in attribute.parameters:
+            yield from _held(parameter, seen)
+    elif isinstance(data := getattr(attribute, "data", None), tuple | list):
+        for item in cast(Iterable[object], data):
+            if isinstance(item, Attribute):
+                yield from _held(item, seen)
+
+
+def write(path: Path, constants: Mapping[str, ConstantData]) -> None:
+    """Write `constants` to `path`, whole or not at all."""
+    header: dict[str, object] = {"__metadata__": {"format": "qcomp-constants-1"}}
+    offset = 0
+    for digest, data in constants.items():
+        size = data.array.nbytes
+        code = "BF16" if data.type.element_type.name == "bf16" else _NAMES[data.array.dtype.name]
+        header[digest] = {"dtype": code, "shape": list(data.array.shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            for data in constants.values():
+                file.write(
+                    np.ascontiguousarray(data.array.astype(data.array.dtype.newbyteorder("<"), copy=False)).tobytes()
+                )
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Array]:
+    """The arrays of a sidecar file by digest, mapped, not copied. Raises QcompError when it is damaged."""
+    try:
+        raw = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+        (length,) = struct.unpack("<Q", raw[:8].tobytes())
+        if length > raw.size - 8:
+            raise ValueError("header length beyond the file")
+        header = cast(dict[str, Any], json.loads(raw[8 : 8 + length].tobytes()))
+        body = raw[8 + length :]
+        return {name: _entry(body, entry) for name, entry in header.items() if name != "__metadata__"}
+    except (ValueError, KeyError, TypeError, struct.error, RecursionError) as problem:
+        raise QcompError(f"{path} is not a sidecar file: {problem}", code="sidecar") from None
+
+
+def _entry(body: Array, entry: dict[str, Any]) -> Array:
+    dtype = np.dtype(_DTYPES[entry["dtype"]])
+    shape = tuple(int(size) for size in entry["shape"])
+    begin, end = (int(offset) for offset in entry["data_offsets"])
+    count = 1
+    for size in shape:
+        count *= size
+    if not 0 <= begin <= end <= body.size or min(shape, default=0) < 0 or end - begin != dtype.itemsize * count:
+        raise ValueError("an entry lies outside the file")
+    flat = body[begin:end]
+    if begin % dtype.itemsize or (flat.ctypes.data % dtype.itemsize):
+        flat = flat.copy()
+    return flat.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)

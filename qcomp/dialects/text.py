@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules as text: ``name.mlir`` with large constants in ``name.safetensors`` beside it."""
+
+from __future__ import annotations
+
+import os
+from io import StringIO
+from pathlib import Path
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from qcomp.dialects import sidecar
+from qcomp.dialects.constant import ConstantStore
+from qcomp.dialects.context import QcompContext, context
+from qcomp.errors import QcompError
+
+FORMAT_VERSION = 1
+VERSION_ATTRIBUTE = "qcomp.format"
+
+
+def parse(source: str | os.PathLike[str]) -> ModuleOp:
+    """The verified module in the file `source`, or in `source` itself when it is IR text (has a newline or a brace).
+
+    Raises QcompError with file, line and column for text that does not parse or verify, and for a module saved by a
+    newer format version.
+    """
+    if isinstance(source, str) and any(mark in source for mark in "\n{"):
+        return parse_text(source, context())
+    path = Path(source)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise QcompError(f"cannot read {path}: {problem}", code="file") from None
+    ctx = context()
+    ctx.constants = store_beside(path)
+    return parse_text(text, ctx, str(path))
+
+
+def store_beside(path: Path) -> ConstantStore:
+    """The constants in the sidecar file of the module file `path`; empty when there is none."""
+    beside = path.with_suffix(".safetensors")
+    return ConstantStore(str(beside), sidecar.read(beside) if beside.exists() else {})
+
+
+def parse_text(text: str, ctx: QcompContext, name: str = "<text>") -> ModuleOp:
+    """The verified module of IR text."""
+    try:
+        module = Parser(ctx, text, name).parse_module()
+        module.verify()
+    except ParseError as problem:
+        raise QcompError(str(problem).rstrip(), code="parse") from None
+    except (VerifyException, ValueError) as problem:
+        raise QcompError(f"{name}: {str(problem).splitlines()[0]}", code="verify") from None
+    check_version(module, name)
+    return module
+
+
+def check_version(module: ModuleOp, name: str) -> None:
+    """Raise QcompError when `module` was saved in a newer format than this qcomp knows."""
+    version = module.attributes.get(VERSION_ATTRIBUTE)
+    if isinstance(version, IntegerAttr) and version.value.data > FORMAT_VERSION:
+        raise QcompError(
+            f"{name} has format version {version.value.data}, this qcomp reads up to {FORMAT_VERSION}",
+            code="format-version",
+            hint="use a newer qcomp",
+        )
+
+
+def print_text(module: ModuleOp, *, locations: bool = True, generic: bool = False) -> str:
+    """The text of `module`; large constants by digest."""
+    stream = StringIO()
+    Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def save(module: ModuleOp, path: str | os.PathLike[str]) -> None:
+    """Write `module` to `path` (``name.mlir``) and its large constants to ``name.safetensors``."""
+    from xdsl.dialects.builtin import i64
+
+    target = Path(path)
+    module.attributes[VERSION_ATTRIBUTE] = IntegerAttr(FORMAT_VERSION, i64)
+    text = print_text(module)
+    constants = sidecar.large_constants(module)
+    beside = target.with_suffix(".safetensors")
+    if constants:
+        sidecar.write(beside, constants)
+    else:
+        beside.unlink(missing_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.write_text(text)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

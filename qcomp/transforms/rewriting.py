@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rewriting: plan first, then mutate; every refusal has a reason; locations travel; nothing runs forever.
+
+A `Rule` computes everything that can fail in `plan`, while the IR is untouched; `apply` only builds and replaces.
+`apply_rules` drives rules to a fixpoint with xDSL's greedy walker under a cap on the number of rewrites.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar, cast
+
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
+from xdsl.rewriter import InsertPoint
+
+from qcomp.dialects.location import describe
+from qcomp.errors import QcompError
+
+OpT = TypeVar("OpT", bound=Operation)
+PlanT = TypeVar("PlanT")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a rule that looked applicable was not applied."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class RefusalRecord:
+    """A line of the refusal log."""
+
+    rule: str
+    op: str
+    location: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.op}{f' at {self.location}' if self.location else ''}: {self.reason}"
+
+
+_log: ContextVar[list[RefusalRecord] | None] = ContextVar("refusals", default=None)
+
+
+@contextmanager
+def refusal_log() -> Iterator[list[RefusalRecord]]:
+    """Collects the refusals of all rules that run within it."""
+    records: list[RefusalRecord] = []
+    token = _log.set(records)
+    try:
+        yield records
+    finally:
+        _log.reset(token)
+
+
+def refuse(rule: str, op: Operation, reason: str) -> None:
+    """Log that `rule` was not applied to `op`, once per rule, op and reason."""
+    records = _log.get()
+    if records is not None:
+        record = RefusalRecord(rule, op.name, describe(op.location), reason)
+        if record not in records[-64:]:
+            records.append(record)
+
+
+class Rewriter:
+    """Inserts, replaces and erases; new ops without a location take that of the op they stand for."""
+
+    def __init__(self, inner: PatternRewriter):
+        self._inner = inner
+
+    def insert_before(self, anchor: Operation, *new: Operation, like: Operation | None = None) -> None:
+        """Insert `new` before `anchor`, located like `like` (default `anchor`)."""
+        _locate(new, like or anchor)
+        self._inner.insert(new, InsertPoint.before(anchor))
+
+    def insert_after(self, anchor: Operation, *new: Operation, like: Operation | None = None) -> None:
+        """Insert `new` after `anchor`, located like `like` (default `anchor`)."""
+        _locate(new, like or anchor)
+        self._inner.insert(new, InsertPoint.after(anchor))
+
+    def replace(self, op: Operation, *new: Operation, values: Sequence[SSAValue] | None = None) -> None:
+        """Replace `op` by `new`; its results by `values` (default: the results of the last new op)."""
+        _locate(new, op)
+        results = list(values) if values is not None else list(new[-1].results)
+        for old, value in zip(op.results, results, strict=True):
+            if value.name_hint is None:
+                value.name_hint = old.name_hint
+        self._inner.replace(op, new, results)
+
+    def replace_uses(self, old: SSAValue, new: SSAValue) -> None:
+        """Let every use of `old` read `new`."""
+        self._inner.replace_all_uses_with(old, new)
+
+    def set_operand(self, op: Operation, index: int, value: SSAValue) -> None:
+        """Let one operand of `op` read `value`."""
+        op.operands[index] = value
+        self._inner.notify_op_modified(op)
+
+    def erase(self, op: Operation) -> None:
+        """Erase `op`; its results must have no uses."""
+        self._inner.erase(op)
+
+
+def _locate(new: Sequence[Operation], like: Operation) -> None:
+    for op in new:
+        if isinstance(op.location, UnknownLoc):
+            op.location = like.location
+
+
+class Rule(ABC, Generic[OpT, PlanT]):
+    """One rewrite. The docstring shows IR before => after, and the precondition."""
+
+    matches: ClassVar[type[Operation] | tuple[type[Operation], ...]]
+    """The op classes it looks at."""
+
+    @abstractmethod
+    def plan(self, op: OpT) -> PlanT | Refusal | None:
+        """All that `apply` needs; None when `op` is not meant; a Refusal when a precondition fails."""
+
+    @abstractmethod
+    def apply(self, op: OpT, plan: PlanT, rewriter: Rewriter) -> None:
+        """Carry out `plan`. Cannot fail."""
+
+
+class _Pattern(RewritePattern):
+    def __init__(self, rule: Rule[Operation, object], budget: list[int]):
+        self.rule = rule
+        self.budget = budget
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if not isinstance(op, self.rule.matches):
+            return
+        plan = self.rule.plan(op)
+        if plan is None:
+            return
+        name = type(self.rule).__name__
+        if isinstance(plan, Refusal):
+            refuse(name, op, plan.reason)
+            return
+        self.budget[0] -= 1
+        if self.budget[0] < 0:
+            raise QcompError.at(op, f"rule {name} does not come to an end", code="no-fixpoint")
+        self.rule.apply(op, plan, Rewriter(rewriter))
+
+
+class _Patterns(RewritePattern):
+    def __init__(self, patterns: Sequence[_Pattern]):
+        self.patterns = patterns
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        for pattern in self.patterns:
+            pattern.match_and_rewrite(op, rewriter)
+            if rewriter.has_done_action:
+                return
+
+
+def apply_rules(module: ModuleOp, rules: Sequence[object], *, once: bool = False) -> bool:
+    """Apply `rules` to all ops of `module` until none applies (`once`: one walk, no op is visited again).
+
+    Returns whether anything changed. Raises QcompError when more than 100 + 20 rewrites per op are done.
+    """
+    budget = [100 + 20 * sum(1 for _ in module.walk())]
+    patterns = [_Pattern(cast(Rule[Operation, object], rule), budget) for rule in rules]
+    return PatternRewriteWalker(_Patterns(patterns), apply_recursively=not once).rewrite_module(module)
+
+
+def only_user(value: SSAValue) -> Operation | None:
+    """The one op that uses `value`, when there is exactly one use."""
+    uses = list(value.uses)
+    return uses[0].operation if len(uses) == 1 else None
