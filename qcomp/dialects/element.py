@@ -45,10 +45,10 @@ def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
     if isinstance(element, IndexType):
         return np.dtype(np.int64)
     if isinstance(element, IntegerType):
-        width = element.width.data
+        width = int(element.width.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         if width == 1:
             return np.dtype(np.bool_)
-        unsigned = element.signedness.data == Signedness.UNSIGNED
+        unsigned = bool(element.signedness.data == Signedness.UNSIGNED)  # pyright: ignore[reportUnknownMemberType]
         storage = next((bits for bits in (8, 16, 32, 64) if bits >= width), None)
         if storage is not None:
             return np.dtype(f"{'u' if unsigned else ''}int{storage}")

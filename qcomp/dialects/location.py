@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     FusedLoc,
@@ -25,7 +28,7 @@ def module_path(loc: LocationAttr) -> str | None:
     if isinstance(loc, NameLoc):
         return loc.desc.data
     if isinstance(loc, FusedLoc):
-        paths = [path for part in loc.locations if (path := module_path(part))]  # pyright: ignore[reportArgumentType]
+        paths = [path for part in cast(Iterable[LocationAttr], loc.locations) if (path := module_path(part))]
         return "+".join(paths) or None
     return None
 
@@ -37,7 +40,7 @@ def source_line(loc: LocationAttr) -> str | None:
     if isinstance(loc, NameLoc) and isinstance(loc.location, FileLineColLoc):
         return source_line(loc.location)
     if isinstance(loc, FusedLoc):
-        return next((line for part in loc.locations if (line := source_line(part))), None)  # pyright: ignore[reportArgumentType]
+        return next((line for part in cast(Iterable[LocationAttr], loc.locations) if (line := source_line(part))), None)
     return None
 
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, irdl_attr_definition, param_def
 from xdsl.parser import Parser
@@ -38,12 +38,12 @@ def shape(value: SSAValue) -> Shape:
     return tensor(value).get_shape()
 
 
-def ints(attr: DenseArrayBase) -> Shape:  # pyright: ignore[reportMissingTypeArgument]
+def ints(attr: Attribute) -> Shape:
     """The values of an i64 array attribute."""
-    return tuple(int(value) for value in attr.get_values())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return tuple(cast(DenseArrayBase[IntegerType], attr).get_values())
 
 
-def int_array(values: Sequence[int]) -> DenseArrayBase:  # pyright: ignore[reportMissingTypeArgument]
+def int_array(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """``array<i64: ...>``."""
     return DenseArrayBase.from_list(i64, list(values))
 

@@ -41,7 +41,7 @@ class ConstantOp(IRDLOperation):
         return self.value.array
 
     def verify_(self) -> None:
-        kind = cast(Tensor, self.result.type)
+        kind = self.result.type
         stored = storage_type(kind)
         if self.value.data.type != TensorType(stored.element_type, stored.get_shape()):
             raise VerifyException(f"a constant of {self.value.data.type} cannot have type {kind}")

@@ -218,7 +218,9 @@ class LinearOp(WeightedOp):
     def infer_shape(self) -> Shape:
         value, weight = shape(self.input), shape(self.weight)
         require(len(value) >= 1 and len(weight) == 2, "linear takes [..., K] and a weight [N, K]")
-        require(same_shape(value[-1:], weight[1:]), f"input has {value[-1]} features, the weight takes {weight[1]}")
+        require(
+            same_shape(value[-1:], weight[1:]), f"input has {list(value[-1:])} features, the weight takes {weight[1]}"
+        )
         return (*value[:-1], weight[0])
 
 
@@ -232,7 +234,7 @@ class MatmulOp(NNOp):
     result = result_def(TensorType)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Tensor | None = None):
         inferred = TensorType(tensor(lhs).element_type, matmul_shape(shape(lhs), shape(rhs)))
@@ -246,7 +248,7 @@ def matmul_shape(lhs: Shape, rhs: Shape) -> Shape:
     """[..., M, K] times [..., K, N]: [..., M, N]."""
     require(len(lhs) >= 2 and len(rhs) >= 2, "matmul takes operands of rank 2 or more")
     require(same_shape(lhs[-1:], rhs[-2:-1]), f"matmul of {list(lhs)} and {list(rhs)}: inner dimensions differ")
-    return (*broadcast_shapes(lhs[:-2], rhs[:-2]), lhs[-2], rhs[-1])
+    return (*broadcast_shapes(lhs[:-2], rhs[:-2]), *lhs[-2:-1], *rhs[-1:])
 
 
 CONVOLUTIONS = (Conv1dOp, Conv2dOp, Conv3dOp)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, StringAttr, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
@@ -31,7 +30,7 @@ class UnaryOp(NNOp):
     recipe = opt_prop_def(Float32Type | Float64Type)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, value: SSAValue, result_type: Tensor | None = None, **properties: Attribute | None):
         super().__init__(operands=[value], result_types=[result_type or value.type], properties=properties)
@@ -189,7 +188,7 @@ class BinaryOp(NNOp):
     recipe = opt_prop_def(Float32Type | Float64Type)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
+    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def __init__(
         self,

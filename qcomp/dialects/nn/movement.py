@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i64
@@ -43,7 +42,7 @@ class MovementOp(NNOp):
     result = result_def(TensorType)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
 
 @irdl_op_definition
@@ -139,7 +138,7 @@ class CatOp(NNOp):
     dim = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$inputs attr-dict `:` functional-type(operands, results)"
+    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, values: Sequence[SSAValue], dim: int, result_type: Tensor | None = None):
         inferred = TensorType(tensor(values[0]).element_type, cat_shape([shape(value) for value in values], dim))
@@ -201,7 +200,7 @@ class EmbeddingOp(NNOp):
     result = result_def(TensorType)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$weight `,` $indices attr-dict `:` functional-type(operands, results)"
+    assembly_format = "$weight `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, weight: SSAValue, indices: SSAValue, result_type: Tensor | None = None):
         inferred = TensorType(tensor(weight).element_type, (*shape(indices), shape(weight)[1]))

@@ -115,7 +115,7 @@ class SoftmaxOp(NNOp):
     dim = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, value: SSAValue, dim: int, result_type: Tensor | None = None):
         super().__init__(

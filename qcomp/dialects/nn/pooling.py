@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i64
 from xdsl.ir import SSAValue
@@ -35,7 +34,7 @@ class Pool2dOp(NNOp):
     ceil_mode = prop_def(BoolAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = UNARY_FORMAT
+    assembly_format = UNARY_FORMAT
 
     @property
     def dilation_sizes(self) -> Shape:
@@ -133,7 +132,7 @@ class AdaptiveAvgPool2dOp(NNOp):
     output_size = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = UNARY_FORMAT
+    assembly_format = UNARY_FORMAT
 
     def __init__(self, value: SSAValue, output_size: Shape, result_type: Tensor | None = None):
         inferred = TensorType(tensor(value).element_type, (*shape(value)[:-2], *output_size))
@@ -159,7 +158,7 @@ class ReduceOp(NNOp):
     keepdim = prop_def(BoolAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = UNARY_FORMAT
+    assembly_format = UNARY_FORMAT
 
     def __init__(self, value: SSAValue, dim: Sequence[int], keepdim: bool, result_type: Tensor | None = None):
         inferred = TensorType(tensor(value).element_type, reduced_shape(shape(value), tuple(dim), keepdim))

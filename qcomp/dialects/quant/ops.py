@@ -29,6 +29,11 @@ Tensor = TensorType[Attribute]
 Recipe = Float32Type | Float64Type
 
 
+def tensor(value: SSAValue) -> Tensor:
+    """The tensor type of `value`."""
+    return cast(Tensor, value.type)
+
+
 def quantized_type(kind: Tensor, encoding: Encoding) -> Tensor:
     """`kind` with its elements quantized by `encoding`."""
     return TensorType(UniformQuantizedType(encoding), kind.get_shape(), kind.encoding)
@@ -77,7 +82,7 @@ class ObserveOp(IRDLOperation):
     recipe = opt_prop_def(Float32Type | Float64Type)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `as` $encoding"
+    assembly_format = "$input attr-dict `:` type($input) `as` $encoding"
 
     def __init__(self, value: SSAValue, encoding: Encoding, recipe: Recipe | None = None):
         super().__init__(
@@ -89,7 +94,7 @@ class ObserveOp(IRDLOperation):
     def verify_(self) -> None:
         if not isinstance(self.encoding, UniformQuantizedType):
             raise VerifyException(f"expected a quantized type, got {self.encoding}")
-        kind = cast(Tensor, self.input.type)
+        kind = tensor(self.input)
         _check(quantized_type(kind, self.encoding.data), kind)
 
 
@@ -106,16 +111,16 @@ class QuantizeOp(IRDLOperation):
     recipe = opt_prop_def(Float32Type | Float64Type)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, value: SSAValue, encoding: Encoding, recipe: Recipe | None = None):
-        kind = quantized_type(cast(Tensor, value.type), encoding)
+        kind = quantized_type(tensor(value), encoding)
         super().__init__(operands=[value], result_types=[kind], properties={"recipe": recipe})
 
     @property
     def encoding(self) -> Encoding:
         """The encoding of the result."""
-        return cast(Encoding, encoding_of(self.result.type))
+        return cast(Encoding, encoding_of(tensor(self.result)))
 
     @property
     def reciprocal(self) -> Recipe:
@@ -123,7 +128,7 @@ class QuantizeOp(IRDLOperation):
         return self.recipe or default_recipe(self.encoding)
 
     def verify_(self) -> None:
-        _check(cast(Tensor, self.result.type), cast(Tensor, self.input.type))
+        _check(tensor(self.result), tensor(self.input))
 
 
 @irdl_op_definition
@@ -135,18 +140,18 @@ class DequantizeOp(IRDLOperation):
     result = result_def(TensorType)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[expressed_type(cast(Tensor, value.type))])
+        super().__init__(operands=[value], result_types=[expressed_type(tensor(value))])
 
     @property
     def encoding(self) -> Encoding:
         """The encoding of the operand."""
-        return cast(Encoding, encoding_of(self.input.type))
+        return cast(Encoding, encoding_of(tensor(self.input)))
 
     def verify_(self) -> None:
-        _check(cast(Tensor, self.input.type), cast(Tensor, self.result.type))
+        _check(tensor(self.input), tensor(self.result))
 
 
 @irdl_op_definition
@@ -159,14 +164,14 @@ class RequantizeOp(IRDLOperation):
     recipe = opt_prop_def(Float32Type | Float64Type)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
 
     def __init__(self, value: SSAValue, encoding: Encoding, recipe: Recipe | None = None):
-        kind = quantized_type(cast(Tensor, value.type), encoding)
+        kind = quantized_type(tensor(value), encoding)
         super().__init__(operands=[value], result_types=[kind], properties={"recipe": recipe})
 
     def verify_(self) -> None:
-        source, target = cast(Tensor, self.input.type), cast(Tensor, self.result.type)
+        source, target = tensor(self.input), tensor(self.result)
         _check(source, expressed_type(source))
         _check(target, expressed_type(source))
 
@@ -180,13 +185,13 @@ class CastStorageOp(IRDLOperation):
     result = result_def(TensorType)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format: ClassVar[str] = "$input attr-dict `:` type($input) `to` type($result)"
+    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
 
     def __init__(self, value: SSAValue, result_type: Tensor):
         super().__init__(operands=[value], result_types=[result_type])
 
     def verify_(self) -> None:
-        source, target = cast(Tensor, self.input.type), cast(Tensor, self.result.type)
+        source, target = tensor(self.input), tensor(self.result)
         if (encoding_of(source) is None) == (encoding_of(target) is None):
             raise VerifyException("exactly one of operand and result must be quantized")
         if storage_type(source) != storage_type(target):

@@ -11,7 +11,7 @@ More than 16 parameters are held apart like any constant: ``!quant.uniform<i8:f3
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import cast
@@ -31,7 +31,7 @@ _expand: ContextVar[bool] = ContextVar("expand_types", default=False)
 
 
 @contextmanager
-def expanded_types() -> Iterator[None]:
+def expanded_types() -> Generator[None]:
     """Within it, types print every parameter (MLIR's form) instead of digests."""
     token = _expand.set(True)
     try:
@@ -61,7 +61,7 @@ class UniformQuantizedType(Data[Encoding], TypeAttribute):
 
 def encoding_of(kind: Attribute) -> Encoding | None:
     """The encoding of a quantized tensor type or element type; None for any other type."""
-    element = cast(Attribute, kind.element_type) if isinstance(kind, TensorType) else kind
+    element = cast(TensorType[Attribute], kind).element_type if isinstance(kind, TensorType) else kind
     return element.data if isinstance(element, UniformQuantizedType) else None
 
 
