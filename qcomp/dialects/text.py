@@ -8,13 +8,14 @@ from io import StringIO
 from pathlib import Path
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantStore
 from qcomp.dialects.context import QcompContext, context
+from qcomp.dialects.parser import SourceParser
+from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
 
 FORMAT_VERSION = 1
@@ -47,13 +48,19 @@ def store_beside(path: Path) -> ConstantStore:
 
 def parse_text(text: str, ctx: QcompContext, name: str = "<text>") -> ModuleOp:
     """The verified module of IR text."""
+    module = None
     try:
-        module = Parser(ctx, text, name).parse_module()
+        module = SourceParser(ctx, text, name).parse_module()
         module.verify()
     except ParseError as problem:
-        raise QcompError(str(problem).rstrip(), code="parse") from None
+        message = " ".join(problem.msg.split())
+        raise QcompError(message, code="parse", location=str(problem.span.get_location())) from None
     except (VerifyException, ValueError) as problem:
-        raise QcompError(f"{name}: {str(problem).splitlines()[0]}", code="verify") from None
+        message = " ".join(str(problem).split())
+        op = first_invalid(module) if module is not None else None
+        raise (
+            QcompError.at(op, message, code="verify") if op else QcompError(message, code="verify", location=name)
+        ) from None
     check_version(module, name)
     return module
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""qcomp: a quantizing compiler from torch.export and PT2E to dependency-free int8 C.
+
+Everything here is imported when it is first used: ``import qcomp`` costs next to nothing and never imports torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qcomp.dialects.context import context
+    from qcomp.dialects.text import parse, save
+    from qcomp.errors import QcompError
+
+__version__ = "0.1.0"
+
+__all__ = ["QcompError", "__version__", "context", "parse", "save"]
+
+_HOMES = {
+    "QcompError": "qcomp.errors",
+    "context": "qcomp.dialects.context",
+    "parse": "qcomp.dialects.text",
+    "save": "qcomp.dialects.text",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'qcomp' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One-line messages, ``file:line:col: error: text``, made from any exception or from an op."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
+
+from qcomp.errors import QcompError
+
+_PLACE = re.compile(r"(?:(?P<path>.*) \()?(?P<file>[^()]+?):(?P<line>\d+)(?::(?P<column>\d+))?\)?")
+"""What `qcomp.dialects.location.describe` prints: ``module.path (file.py:12)``, or ``file.py:12``; or with a column."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message about a place in a file; `line` and `column` count from 1, None when unknown."""
+
+    message: str
+    kind: str = "error"
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{place}: {self.kind}: {self.message}" if place else f"{self.kind}: {self.message}"
+
+
+class LocatedError(Exception):
+    """An error with everything its message needs; raised in place of exceptions that lack the op or the pass."""
+
+    def __init__(self, diagnostic: Diagnostic):
+        self.diagnostic = diagnostic
+        super().__init__(str(diagnostic))
+
+
+_EXPECTED = (LocatedError, QcompError, ParseError, DiagnosticException, OSError, UnicodeDecodeError)
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether `error` is about the input; every other exception is a fault of the program."""
+    return isinstance(error, _EXPECTED)
+
+
+def from_exception(error: BaseException, op: Operation | None = None, prefix: str = "") -> Diagnostic:
+    """The diagnostic of `error`, which happened at `op` if that is known; `prefix` starts its message."""
+    if isinstance(error, LocatedError):
+        return replace(error.diagnostic, message=prefix + error.diagnostic.message)
+    if isinstance(error, ParseError):
+        place = error.span.get_location()
+        return Diagnostic(prefix + _parse_message(error), "error", place.file, place.line, place.col)
+    if isinstance(error, QcompError) and op is None:
+        return _from_qcomp_error(error, prefix)
+    if isinstance(error, OSError) and error.filename is not None:
+        return Diagnostic(f"{prefix}{error.filename}: {error.strerror}")
+    return at_op(op, prefix + _message(error))
+
+
+def at_op(op: Operation | None, message: str, kind: str = "error") -> Diagnostic:
+    """A diagnostic at the source position of `op`, which its message names."""
+    if op is None:
+        return Diagnostic(one_line(message), kind)
+    path, place = locate(op.location)
+    text = message if op.name in message else f"'{op.name}': {message}"
+    if path and path not in text:
+        text = f"{path}: {text}"
+    if place is None:
+        return Diagnostic(one_line(text), kind)
+    return Diagnostic(one_line(text), kind, place.filename.data, place.line.data, place.column.data)
+
+
+def locate(location: LocationAttr) -> tuple[str | None, FileLineColLoc | None]:
+    """The module path and the file position that `location` holds; the first of a fused one."""
+    if isinstance(location, FileLineColLoc):
+        return None, location
+    if isinstance(location, NameLoc):
+        inner = locate(location.location) if isinstance(location.location, LocationAttr) else (None, None)
+        return location.desc.data, inner[1]
+    if isinstance(location, FusedLoc):
+        parts = [locate(part) for part in cast(ArrayAttr[LocationAttr], location.locations)]
+        return next((found for found in parts if found != (None, None)), (None, None))
+    return None, None
+
+
+def one_line(text: str) -> str:
+    """`text` with its line breaks taken out."""
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _message(error: BaseException) -> str:
+    text = one_line(str(error))
+    if is_expected(error):
+        return text or type(error).__name__
+    return f"internal error: {type(error).__name__}: {text}"
+
+
+def _parse_message(error: ParseError) -> str:
+    if isinstance(error, MultipleSpansParseError) and error.ref_text is not None:
+        lines = ", ".join(str(span.get_location().line) for span, _ in error.refs)
+        return one_line(f"{error.msg}; {error.ref_text} line {lines}")
+    return one_line(error.msg)
+
+
+def _from_qcomp_error(error: QcompError, prefix: str) -> Diagnostic:
+    text = error.message
+    if error.op and error.op not in text:
+        text = f"{error.op}: {text}"
+    if error.hint:
+        text = f"{text} (hint: {error.hint})"
+    return at_description(error.location, text, prefix=prefix)
+
+
+def at_description(location: str | None, text: str, kind: str = "error", prefix: str = "") -> Diagnostic:
+    """A diagnostic at `location`, which is what `qcomp.dialects.location.describe` printed."""
+    if location is None:
+        return Diagnostic(prefix + one_line(text), kind)
+    place = _PLACE.fullmatch(location)
+    if place is None:
+        return Diagnostic(f"{prefix}{location}: {one_line(text)}", kind)
+    if place["path"]:
+        text = f"{place['path']}: {text}"
+    column = int(place["column"]) if place["column"] else None
+    return Diagnostic(prefix + one_line(text), kind, place["file"], int(place["line"]), column)

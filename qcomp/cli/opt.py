@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`qcomp-opt`: reads modules, runs passes, prints the result; with mlir-opt's manners."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import IO, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import PassPipeline
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.diagnostic import Diagnostic as XdslDiagnostic
+from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
+
+from qcomp import __version__ as qcomp_version
+from qcomp.cli import expectations, universe
+from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
+from qcomp.cli.files import write_atomically
+from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
+from qcomp.cli.opt_arguments import OneLineParser, add_arguments
+from qcomp.cli.pipeline import parse_passes, run_pipeline, verify_module
+from qcomp.dialects import sidecar
+from qcomp.dialects.constant import ConstantData
+from qcomp.dialects.context import QcompContext, context
+from qcomp.dialects.parser import SourceParser
+from qcomp.dialects.text import check_version, store_beside
+from qcomp.errors import QcompError
+from qcomp.transforms.rewriting import refusal_log
+
+_DESCRIPTION = "Reads modules, runs passes, prints the result; options as in mlir-opt."
+_SPLIT = re.compile(rb"^// -----[ \t\r]*$\n?", re.MULTILINE)
+
+
+class QcompOpt(xDSLOptMain):
+    """The tool. Subclass it to add dialects, passes, targets or options, as with xDSL's own."""
+
+    ctx: QcompContext
+    version_format: ClassVar[str] = f"qcomp-opt of qcomp {qcomp_version}, on xdsl {{xdsl_version}}"
+
+    def __init__(self, description: str = _DESCRIPTION, args: Sequence[str] | None = None):
+        # xDSL's constructor is not called: its --disable-verify switches verification off for the whole process.
+        self.available_frontends = {}
+        self.available_passes = {}
+        self.available_targets = {}
+        self.ctx = context()
+        self.exit_code = 0
+        self._line_offset = 0
+        self._constants: dict[str, ConstantData] = {}
+        self.register_all_dialects()
+        self.register_all_frontends()
+        self.register_all_passes()
+        self.register_all_targets()
+        parser = OneLineParser(prog="qcomp-opt", description=description, allow_abbrev=False)
+        self.register_all_arguments(parser)
+        self.args = parser.parse_args(args)
+        self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        XdslDiagnostic.colored = self.args.syntax_highlight
+        self.timing = Timing()
+        self.setup_pipeline()
+        self._check_target()
+
+    def register_all_dialects(self) -> None:
+        for name, factory in universe.available_dialects().items():
+            if name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(name, factory)
+
+    def register_all_passes(self) -> None:
+        self.available_passes.update(universe.available_passes())
+
+    def register_all_targets(self) -> None:
+        self.available_targets.update(universe.available_targets())
+
+    def register_all_frontends(self) -> None:
+        self.available_frontends["mlir"] = self._parse_mlir
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        frontends = list(self.available_frontends)
+        arg_parser.add_argument("input_file", nargs="?", help="the input: .mlir or .pt2; standard input when left out")
+        arg_parser.add_argument("-f", "--frontend", choices=frontends, help="kind of input, else by its extension")
+        add_arguments(arg_parser, universe.advertised_passes(), list(self.available_targets))
+        arg_parser.add_argument("-v", "--version", action=VersionAction, version_format=self.version_format)
+
+    def setup_pipeline(self) -> None:
+        text = self.args.passes
+        if self.args.run_reproducer:
+            text = _reproducer_pipeline(self.args.input_file)
+        self.pipeline = PassPipeline(parse_passes(self.available_passes, text))
+
+    def run(self) -> None:
+        """Process every chunk of the input, write the output, set `exit_code`: 0, or 1 after any error."""
+        texts: list[str] = []
+        for chunk, offset in self._chunks():
+            text, diagnostics = self._process(chunk, offset)
+            for diagnostic in diagnostics:
+                sys.stderr.write(f"{diagnostic}\n")
+            if any(diagnostic.kind == "error" for diagnostic in diagnostics):
+                self.exit_code = 1
+            if text is not None:
+                texts.append(text)
+        self._write("// -----\n".join(texts))
+        if self.args.mlir_timing:
+            self.timing.report()
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp:
+        """The verified module of one chunk, whose text starts after `start_offset` lines of the file."""
+        self._line_offset = start_offset
+        module = self.available_frontends[file_extension](chunk)
+        if not self.args.disable_verify:
+            verify_module(module)
+        return module
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        run_pipeline(self.ctx, prog, self.pipeline.passes, self._instruments(), verify=not self.args.disable_verify)
+
+    def get_input_name(self) -> str:
+        return "<stdin>" if self.args.input_file in (None, "-") else self.args.input_file
+
+    def _process(self, chunk: bytes, offset: int) -> tuple[str | None, list[Diagnostic]]:
+        diagnostics: list[Diagnostic] = []
+        text = None
+        try:
+            with self._remarks(diagnostics):
+                text = self._compile(chunk, offset)
+        except Exception as error:
+            if self.args.debug:
+                raise
+            diagnostics.append(from_exception(error))
+        if self.args.verify_diagnostics:
+            announced = expectations.parse_expectations(chunk.decode(), offset)
+            diagnostics = expectations.check(announced, diagnostics, self.get_input_name())
+        return text, diagnostics
+
+    def _compile(self, chunk: bytes, offset: int) -> str:
+        self.timing.start()
+        module = self.parse_chunk(BytesIO(chunk), self._extension(), offset)
+        self.timing.lap("Parser")
+        self.apply_passes(module)
+        self.timing.start()
+        text = self.output_resulting_program(module).rstrip("\n") + "\n"
+        self.timing.lap("Output")
+        if self.args.output_file is not None and parse_spec(self.args.target).name == "mlir":
+            self._constants.update(sidecar.large_constants(module))
+        return text
+
+    @contextmanager
+    def _remarks(self, diagnostics: list[Diagnostic]) -> Generator[None]:
+        """With --explain, turns the refusal log into remarks, also when an error ends the pipeline."""
+        with refusal_log() as records:
+            try:
+                yield
+            finally:
+                if self.args.explain:
+                    for item in records:
+                        text = f"{item.rule} refused '{item.op}': {item.reason}"
+                        diagnostics.append(at_description(item.location, text, "remark"))
+
+    def _chunks(self) -> list[tuple[bytes, int]]:
+        if self.args.input_file in (None, "-"):
+            content = sys.stdin.buffer.read()
+        else:
+            content = Path(self.args.input_file).read_bytes()
+        if not self.args.split_input_file:
+            return [(content, 0)]
+        chunks: list[tuple[bytes, int]] = []
+        lines = 0
+        for chunk in _SPLIT.split(content):
+            chunks.append((chunk, lines))
+            lines += chunk.count(b"\n") + 1
+        return chunks
+
+    def _extension(self) -> str:
+        if self.args.frontend:
+            return self.args.frontend
+        extension = Path(self.args.input_file or "").suffix[1:]
+        return extension if extension in self.available_frontends else "mlir"
+
+    def _parse_mlir(self, io: IO[bytes]) -> ModuleOp:
+        if self.args.input_file not in (None, "-"):
+            self.ctx.constants = store_beside(Path(self.args.input_file))
+        try:
+            text = io.read().decode()
+        except UnicodeDecodeError:
+            raise QcompError(f"{self.get_input_name()} is no UTF-8 text", code="encoding") from None
+        parser = SourceParser(self.ctx, text, self.get_input_name(), self._line_offset)
+        module = parser.parse_module(not self.args.no_implicit_module)
+        check_version(module, self.get_input_name())
+        return module
+
+    def _instruments(self) -> list[Instrument]:
+        args = self.args
+        found: list[Instrument] = [self.timing]
+        before = None if args.print_ir_before_all else args.print_ir_before
+        after = None if args.print_ir_after_all else args.print_ir_after
+        if before != [] or after != []:
+            found.append(IrPrinting(before, after, args.print_op_generic, args.print_debuginfo))
+        if args.mlir_pass_pipeline_crash_reproducer:
+            found.append(Reproducer(Path(args.mlir_pass_pipeline_crash_reproducer)))
+        return found
+
+    def _write(self, text: str) -> None:
+        if self.args.output_file in (None, "-"):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        elif self.exit_code == 0:
+            if self._constants:
+                sidecar.write(Path(self.args.output_file).with_suffix(".safetensors"), self._constants)
+            write_atomically(self.args.output_file, text)
+
+    def _check_target(self) -> None:
+        try:
+            name = parse_spec(self.args.target).name
+        except ArgSpecParseError:
+            name = self.args.target
+        if name not in self.available_targets:
+            close = difflib.get_close_matches(name, self.available_targets, 3)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(self.available_targets)}"
+            raise QcompError(f"unknown target '{name}'", code="unknown-target", hint=hint)
+
+
+def _reproducer_pipeline(path: str | None) -> str:
+    if path is None:
+        raise QcompError("--run-reproducer needs a file", code="reproducer")
+    with open(path, encoding="utf-8") as file:
+        first = file.readline().rstrip("\n")
+    if not first.startswith(REPRODUCER_HEADER):
+        raise QcompError(f"{path} is no reproducer: its first line names no pipeline", code="reproducer")
+    return first.removeprefix(REPRODUCER_HEADER)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `qcomp-opt` with `args` (default: the command line). Returns the exit code: 0, or 1 after an error."""
+    arguments = sys.argv[1:] if args is None else list(args)
+    debug = "--debug" in arguments or os.environ.get("QCOMP_DEBUG", "0") not in ("", "0")
+    try:
+        tool = QcompOpt(args=arguments)
+        tool.args.debug = debug
+        tool.run()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except SystemExit as exit_:
+        return 1 if exit_.code else 0
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(f"{from_exception(error)}\n")
+        return 1
+    return tool.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
