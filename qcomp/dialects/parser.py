@@ -11,10 +11,11 @@ from bisect import bisect_right
 from contextlib import contextmanager
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnknownLoc
-from xdsl.ir import Attribute, Operation, TypeAttribute
-from xdsl.parser import Parser
-from xdsl.utils.exceptions import VerifyException
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
 
 from qcomp.errors import QcompError
 
@@ -33,6 +34,24 @@ class SourceParser(Parser):
         content = self.lexer.input.content
         self._line_starts = [0, *(at + 1 for at, char in enumerate(content) if char == "\n")]
         self._file = StringAttr(name)
+        self._forward: dict[str, Span[str]] = {}
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            module = super().parse_module(allow_implicit_module)
+        except ParseError:
+            for name in self.forward_ssa_references:
+                if name in self._forward:
+                    self.raise_error(f"value %{name} is used but not defined", self._forward[name])
+            raise
+        if self._forward:
+            self._refuse_use_before_definition(module)
+        return module
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        if operand.operand_name not in self.ssa_values:
+            self._forward.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
 
     def parse_operation(self) -> Operation:
         start = self.pos
@@ -59,3 +78,15 @@ class SourceParser(Parser):
             yield
         except (VerifyException, QcompError) as error:
             self.raise_error(str(error), start, self.pos)
+
+    def _refuse_use_before_definition(self, module: ModuleOp) -> None:
+        """xDSL's verifier does not know dominance; within a block the order of the text decides."""
+        position = {op: at for at, op in enumerate(module.walk())}
+        for op in module.walk():
+            for value in op.operands:
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is op.parent and position[owner] >= position[op]:
+                    name = value.name_hint
+                    raise QcompError.at(
+                        op, f"value {f'%{name} ' if name else ''}is used before it is defined", code="parse"
+                    )
