@@ -23,6 +23,7 @@ _DIALECTS = {
     "affine": "xdsl.dialects.affine:Affine",
     "quant": "qcomp.dialects.quant:Quant",
     "nn": "qcomp.dialects.nn:Nn",
+    "loop": "qcomp.dialects.loop:Loop",
 }
 
 

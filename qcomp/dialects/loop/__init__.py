@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The loop dialect: loops over buffers and register tiles.
+
+A register tile is one SSA value of an n-dimensional vector type. The interpreter works on whole tiles, the C emitter
+unrolls them into registers: meaning and speed are the same text.
+"""
+
+from xdsl.ir import Dialect
+
+from qcomp.dialects.loop.compute import (
+    BroadcastOp,
+    ClampOp,
+    ContractOp,
+    ExtendOp,
+    LookupOp,
+    MultiplyAddOp,
+    NarrowOp,
+    RoundOp,
+    ToFloatOp,
+    tile_element,
+    tile_like,
+    tile_shape,
+)
+from qcomp.dialects.loop.control import ForOp, YieldOp, constant_map
+from qcomp.dialects.loop.memory import (
+    ConstantOp,
+    LoadOp,
+    StoreOp,
+    ViewOp,
+    access_properties,
+    element_bytes,
+    memref_bytes,
+)
+
+Loop = Dialect(
+    "loop",
+    [
+        ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
+        ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp,
+    ],
+)  # fmt: skip
+
+__all__ = [
+    "BroadcastOp", "ClampOp", "ConstantOp", "ContractOp", "ExtendOp", "ForOp", "LoadOp", "LookupOp", "Loop",
+    "MultiplyAddOp", "NarrowOp", "RoundOp", "StoreOp", "ToFloatOp", "ViewOp", "YieldOp", "access_properties",
+    "constant_map", "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
+]  # fmt: skip
