@@ -11,9 +11,13 @@ from xdsl.passes import ModulePass
 
 _PASSES: dict[str, str] = {
     # "pass-name": "qcomp.transforms.pass_name:PassNamePass",
-    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+    "cse": "qcomp.transforms.cse:CsePass",
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+    "duplicate-dequantize": "qcomp.transforms.duplicate_dequantize:DuplicateDequantizePass",
+    "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
 }
+_NAMED_LIKE_XDSL = ("cse", "dce")
+"""Names that xDSL owns: other xDSL tools use its pass, qcomp's tools use ours."""
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
@@ -22,8 +26,8 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 
 
 def own_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Factories of the passes that qcomp itself defines, by name."""
-    return {name: _factory(place) for name, place in _PASSES.items() if place.startswith("qcomp.")}
+    """Factories of the passes that qcomp offers to other xDSL tools, by name."""
+    return {name: _factory(place) for name, place in _PASSES.items() if name not in _NAMED_LIKE_XDSL}
 
 
 def _factory(place: str) -> Callable[[], type[ModulePass]]:
