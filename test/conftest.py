@@ -19,8 +19,9 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect ``test/filecheck/**/*.mlir``."""
-    if file_path.suffix == ".mlir" and (ROOT / "test" / "filecheck") in file_path.parents:
+    """Collect ``test/filecheck/**/*.mlir``; lit leaves its scratch files in folders named Output."""
+    lit_tests = ROOT / "test" / "filecheck"
+    if file_path.suffix == ".mlir" and lit_tests in file_path.parents and file_path.parent.name != "Output":
         return LitFile.from_parent(parent, path=file_path)
     return None
 

@@ -34,6 +34,7 @@ class SourceParser(Parser):
         content = self.lexer.input.content
         self._line_starts = [0, *(at + 1 for at, char in enumerate(content) if char == "\n")]
         self._file = StringAttr(name)
+        self._op_start = 0
         self._forward: dict[str, Span[str]] = {}
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -54,14 +55,26 @@ class SourceParser(Parser):
         return super().resolve_operand(operand, type)
 
     def parse_operation(self) -> Operation:
-        start = self.pos
+        start = self._op_start = self.pos
         with self._positioned(start):
             op = super().parse_operation()
-        if isinstance(op.location, UnknownLoc):
+        if isinstance(op.location, UnknownLoc) and not self._just_read("loc(unknown)", start):
             line = bisect_right(self._line_starts, start)
             column = start - self._line_starts[line - 1] + 1
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        # xDSL looks the name up after reading past it.
+        op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op_type is None:
+            self.raise_error(f"operation {name} is not registered", self._op_start)
+        return op_type
+
+    def _just_read(self, text: str, start: int) -> bool:
+        """Whether what was parsed since `start` ends with `text`."""
+        content = self.lexer.input.content[max(start, self.pos - len(text) - 40) : self.pos]
+        return content.rstrip().endswith(text)
 
     def parse_optional_type(self) -> TypeAttribute | None:
         with self._positioned(self.pos):
