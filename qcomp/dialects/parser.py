@@ -68,7 +68,7 @@ class SourceParser(Parser):
         # xDSL looks the name up after reading past it.
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is None:
-            self.raise_error(f"operation {name} is not registered", self._op_start)
+            self.raise_error(f"Operation {name} is not registered", self._op_start)
         return op_type
 
     def _just_read(self, text: str, start: int) -> bool:

@@ -115,7 +115,7 @@ def test_usage_errors_are_one_line(tmp_path: Path, options: str, message: str) -
     ("text", "message"),
     [
         (BAD, "in.mlir:2:23: error: value %b is used but not defined"),
-        ("func.func @main() {\n\n  nosuch.op\n}", "in.mlir:3:3: error: operation nosuch.op is not registered"),
+        ("func.func @main() {\n\n  nosuch.op\n}", "in.mlir:3:3: error: Operation nosuch.op is not registered"),
         ("%0 = arith.constant 1 : f33", "in.mlir:1:25: error: "),
         (
             'func.func @f(%a: tensor<2x!quant.uniform<i8:f32, -1.0>>) {\n  "func.return"() : () -> ()\n}',
