@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""nn's unary and binary ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import numpy as np
+
+from qcomp.dialects import nn
+from qcomp.dialects.element import is_float, numpy_dtype
+from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.quant import expressed_type
+from qcomp.interpreter.dispatch import Arrays, meaning
+from qcomp.interpreter.reference import elementwise, transcendental
+from qcomp.interpreter.reference.array import Array
+from qcomp.interpreter.reference.elementwise import clamp
+from qcomp.interpreter.reference.narrow_floats import narrow, widen
+
+_UNARY: dict[type[nn.UnaryOp], Callable[[Array], Array]] = {
+    nn.ReluOp: elementwise.relu,
+    nn.HardswishOp: elementwise.hardswish,
+    nn.HardsigmoidOp: elementwise.hardsigmoid,
+    nn.NegOp: elementwise.neg,
+    nn.AbsOp: elementwise.absolute,
+    nn.SqrtOp: elementwise.sqrt,
+    nn.RsqrtOp: elementwise.rsqrt,
+    nn.SigmoidOp: transcendental.sigmoid,
+    nn.TanhOp: transcendental.tanh,
+    nn.SiluOp: transcendental.silu,
+    nn.ExpOp: transcendental.exp,
+    nn.ErfOp: transcendental.erf,
+}
+_BINARY: dict[type[nn.BinaryOp], Callable[[Array, Array], Array]] = {
+    nn.AddOp: elementwise.add,
+    nn.SubOp: elementwise.subtract,
+    nn.MulOp: elementwise.multiply,
+    nn.DivOp: elementwise.divide,
+    nn.MaximumOp: elementwise.maximum,
+    nn.MinimumOp: elementwise.minimum,
+}
+
+
+@meaning(*_UNARY)
+def _unary(op: nn.UnaryOp, arrays: Arrays) -> Array:
+    return _UNARY[type(op)](arrays[0])
+
+
+@meaning(*_BINARY)
+def _binary(op: nn.BinaryOp, arrays: Arrays) -> Array:
+    result = _BINARY[type(op)](arrays[0], arrays[1])
+    if op.activation is None:
+        return result
+    # Unfused, the op's result is rounded to its type before the activation sees it.
+    element = expressed_type(tensor(op.result)).element_type
+    return clamp(widen(narrow(result, element), element), *op.activation.bounds)
+
+
+@meaning(nn.ClampOp)
+def _clamp(op: nn.ClampOp, arrays: Arrays) -> Array:
+    return clamp(arrays[0], *op.bounds)
+
+
+@meaning(nn.LeakyReluOp)
+def _leaky_relu(op: nn.LeakyReluOp, arrays: Arrays) -> Array:
+    return elementwise.leaky_relu(arrays[0], op.negative_slope.value.data)
+
+
+@meaning(nn.GeluOp)
+def _gelu(op: nn.GeluOp, arrays: Arrays) -> Array:
+    return transcendental.gelu(arrays[0], op.approximate.data)
+
+
+@meaning(nn.CastOp, raw=True)
+def _cast(op: nn.CastOp, arrays: Arrays) -> Array:
+    source, target = tensor(op.input).element_type, tensor(op.result).element_type
+    wide = widen(arrays[0], source)
+    if is_float(target) and numpy_dtype(target).itemsize < 4:
+        return narrow(elementwise.cast_to(wide, np.dtype(np.float32)), target)
+    return elementwise.cast_to(wide, numpy_dtype(target))

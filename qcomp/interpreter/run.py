@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Interpretation of a module at tensor level, op by op on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from qcomp.dialects.element import numpy_dtype
+from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.errors import QcompError
+from qcomp.interpreter.dispatch import evaluate_op
+from qcomp.interpreter.reference.array import Array
+
+Observer = Callable[[Operation, tuple[Array, ...]], None]
+"""Called after each op with the op and its results, as they are stored. Must not modify them."""
+
+MAX_CALLS = 100
+V = TypeVar("V")
+
+
+class Evaluator(Protocol[V]):
+    """Evaluates ops on values of its own kind."""
+
+    def load(self, array: Array, kind: TensorType[Attribute]) -> V: ...
+    def store(self, value: V, kind: TensorType[Attribute]) -> Array: ...
+    def evaluate(self, op: Operation, operands: Sequence[V]) -> V: ...
+
+
+class NumpyEvaluator:
+    """The reference: values are the stored arrays themselves."""
+
+    def load(self, array: Array, kind: TensorType[Attribute]) -> Array:
+        return array
+
+    def store(self, value: Array, kind: TensorType[Attribute]) -> Array:
+        return value
+
+    def evaluate(self, op: Operation, operands: Sequence[Array]) -> Array:
+        return evaluate_op(op, operands)
+
+
+def interpret(
+    module: ModuleOp,
+    *inputs: Array,
+    evaluator: str = "numpy",
+    observer: Observer | None = None,
+    function: str = "main",
+) -> tuple[Array, ...]:
+    """Run `function` of `module` on `inputs` and return its results as fresh arrays.
+
+    inputs and results are stored arrays: codes for quantized types, uint16 bits for bf16. evaluator: "numpy", the
+    reference, or "torch", which calls torch's own kernels where an op is in float and the reference where it is not.
+    At loop level (memref arguments) the loop interpreter runs and `evaluator` must be "numpy".
+    Raises QcompError for inputs that do not fit (code "input") and ops without a meaning (code "unsupported-op").
+    """
+    functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}
+    if function not in functions:
+        raise QcompError(f"the module has no function {function}", code="no-function")
+    main = functions[function]
+    if any(isinstance(kind, MemRefType) for kind in main.function_type.inputs):
+        return _interpret_loop(module, inputs, evaluator, observer, function)
+    _check_inputs(main, inputs)
+    if evaluator == "numpy":
+        return _Run(functions, NumpyEvaluator(), observer).main(main, inputs)
+    if evaluator == "torch":
+        from qcomp.interpreter.torch_evaluator import TorchEvaluator
+
+        return _Run(functions, TorchEvaluator(), observer).main(main, inputs)
+    raise QcompError(f"unknown evaluator {evaluator}", code="option", hint='"numpy" or "torch"')
+
+
+def _interpret_loop(
+    module: ModuleOp, inputs: Sequence[Array], evaluator: str, observer: Observer | None, function: str
+) -> tuple[Array, ...]:
+    if evaluator != "numpy" or observer is not None or function != "main":
+        raise QcompError("a module at loop level runs main with the numpy evaluator, unobserved", code="option")
+    from qcomp.interpreter.loop import interpret_loop
+
+    return interpret_loop(module, inputs)
+
+
+class _Run(Generic[V]):
+    """One interpretation; values are dropped after their last use."""
+
+    def __init__(self, functions: dict[str, FuncOp], evaluator: Evaluator[V], observer: Observer | None):
+        self.functions = functions
+        self.evaluator = evaluator
+        self.observer = observer
+        self.depth = 0
+        self.last_uses: dict[Block, dict[Operation, list[SSAValue]]] = {}
+
+    def main(self, function: FuncOp, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        pairs = zip(inputs, function.function_type.inputs, strict=True)
+        arguments = [self.evaluator.load(array, cast(TensorType[Attribute], kind)) for array, kind in pairs]
+        results = zip(self.call(function, arguments), function.function_type.outputs, strict=True)
+        return tuple(np.array(self._stored(value, kind)) for value, kind in results)
+
+    def call(self, function: FuncOp, arguments: Sequence[V]) -> list[V]:
+        if len(function.body.blocks) != 1:
+            raise QcompError.at(function, "function must have one block to be interpreted", code="unsupported-op")
+        block = function.body.block
+        if block not in self.last_uses:
+            self.last_uses[block] = _last_uses(block)
+        dying = self.last_uses[block]
+        values: dict[SSAValue, V] = dict(zip(block.args, arguments, strict=True))
+        for op in block.ops:
+            operands = [values[operand] for operand in op.operands]
+            for value in dying.get(op, ()):
+                values.pop(value, None)
+            if isinstance(op, ReturnOp):
+                return operands
+            results = self.evaluate(op, operands)
+            if self.observer is not None:
+                pairs = zip(results, op.result_types, strict=True)
+                self.observer(op, tuple(self._stored(value, kind) for value, kind in pairs))
+            values.update((r, v) for r, v in zip(op.results, results, strict=True) if r.first_use is not None)
+        raise QcompError.at(function, "function does not return", code="verify")
+
+    def evaluate(self, op: Operation, operands: list[V]) -> list[V]:
+        if not isinstance(op, CallOp):
+            return [self.evaluator.evaluate(op, operands)]
+        callee = self.functions.get(op.callee.string_value())
+        if callee is None or self.depth >= MAX_CALLS:
+            reason = "is not defined" if callee is None else "calls itself too deeply"
+            raise QcompError.at(op, f"function {op.callee.string_value()} {reason}", code="no-function")
+        self.depth += 1
+        results = self.call(callee, operands)
+        self.depth -= 1
+        return results
+
+    def _stored(self, value: V, kind: Attribute) -> Array:
+        return self.evaluator.store(value, cast(TensorType[Attribute], kind))
+
+
+def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    last: dict[SSAValue, Operation] = {}
+    for op in block.ops:
+        for operand in op.operands:
+            last[operand] = op
+    dying: dict[Operation, list[SSAValue]] = {}
+    for value, op in last.items():
+        dying.setdefault(op, []).append(value)
+    return dying
+
+
+def _check_inputs(function: FuncOp, inputs: Sequence[Array]) -> None:
+    kinds = list(function.function_type.inputs)
+    name = function.sym_name.data
+    if len(inputs) != len(kinds):
+        raise QcompError(f"{name} takes {len(kinds)} inputs, got {len(inputs)}", code="input")
+    for index, (array, kind) in enumerate(zip(inputs, kinds, strict=True)):
+        if not isinstance(kind, TensorType):
+            raise QcompError(f"input {index} of {name} has type {kind}, only tensors are interpreted", code="input")
+        problem = _misfit(array, cast(TensorType[Attribute], kind))
+        if problem:
+            raise QcompError(f"input {index} of {name}: {problem}", code="input")
+
+
+def _misfit(array: Array, kind: TensorType[Attribute]) -> str | None:
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return f"expected a numpy array, got {type(array).__name__}"
+    stored = storage_type(kind)
+    dtype, shape = numpy_dtype(stored.element_type), stored.get_shape()
+    if array.dtype != dtype:
+        return f"expected dtype {dtype}, got {array.dtype}"
+    if len(shape) != array.ndim or any(a not in (-1, b) for a, b in zip(shape, array.shape, strict=True)):
+        return f"expected shape {[size if size >= 0 else '?' for size in shape]}, got {list(array.shape)}"
+    encoding = encoding_of(kind)
+    if encoding is not None and array.size and not encoding.qmin <= array.min() <= array.max() <= encoding.qmax:
+        return f"codes outside the storage range <{encoding.qmin}:{encoding.qmax}>"
+    return None
