@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is installed, what is imported, and what the source tree may contain."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import distribution, requires
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "qcomp"
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))
+CORE = {"immutabledict", "numpy", "ordered-set", "qcomp", "typing-extensions", "xdsl"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def tracked() -> list[str]:
+    """The files under version control; those of the source folder where there is none."""
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.splitlines() or [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_wheel_holds_only_the_package(tmp_path: Path) -> None:
+    """Built from a copy with the two links on top in place."""
+    copy = tmp_path / "copy"
+    shutil.copytree(PACKAGE, copy / "qcomp", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for name in ("dialects", "transforms"):
+        (copy / name).symlink_to(f"qcomp/{name}")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "out", "."]
+    subprocess.run(command, cwd=copy, check=True, capture_output=True)
+    (wheel,) = (copy / "out").glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"qcomp"}
+    package = {name for name in names if name.startswith("qcomp/")}
+    expected = {str(path.relative_to(copy)) for path in (copy / "qcomp").rglob("*") if path.is_file()}
+    assert package == expected
+    assert "qcomp/py.typed" in package
+
+
+def test_core_needs_xdsl_and_numpy_only() -> None:
+    found: set[str] = set()
+    todo = ["qcomp"]
+    while todo:
+        name = canonical(todo.pop())
+        if name in found:
+            continue
+        found.add(name)
+        todo += [re.split(r"[^\w.-]", need)[0] for need in requires(name) or [] if "extra ==" not in need]
+    assert found == CORE
+
+
+@pytest.fixture(scope="module")
+def core_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment whose Python sees the core dependencies and the package, nothing else."""
+    folder = tmp_path_factory.mktemp("core")
+    for name in sorted(CORE - {"qcomp"}):
+        for file in distribution(name).files or []:
+            top = Path(file).parts[0]
+            if not top.startswith(".") and not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(distribution(name).locate_file(top))))
+    (folder / "qcomp").symlink_to(PACKAGE)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def python(code: str, environment: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a Python without site-packages."""
+    return subprocess.run([sys.executable, "-S", "-c", code], env=environment, cwd=cwd, capture_output=True, text=True)
+
+
+def test_core_works_without_extras(core_environment: dict[str, str], tmp_path: Path) -> None:
+    code = (
+        "import qcomp\nfor name in qcomp.__all__: getattr(qcomp, name)\n"
+        "from qcomp.cli import opt, main\nassert opt.main(['--version']) == 0\nassert main.main(['passes']) == 0\n"
+        "try: import torch\nexcept ImportError: print('no torch')"
+    )
+    done = python(code, core_environment, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("no torch\n")
+
+
+def test_import_is_light(tmp_path: Path) -> None:
+    code = "import sys, qcomp\nprint(sorted({'numpy', 'torch', 'xdsl'} & set(sys.modules)), qcomp.__version__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"[] {distribution('qcomp').version}\n"
+
+
+def test_every_module_imports_without_torch(core_environment: dict[str, str], tmp_path: Path) -> None:
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in SOURCES]
+    names = [name for name in names if not name.split(".")[-1].startswith("torch_")]
+    code = f"import importlib\nfor name in {names!r}: importlib.import_module(name)"
+    done = python(code, core_environment, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_links_on_top() -> None:
+    for name in ("dialects", "transforms"):
+        assert os.readlink(ROOT / name) == f"qcomp/{name}"
+
+
+def test_constraints_pin_every_dependency() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pinned = {canonical(line.split("==")[0]) for line in lines}
+    extras = PROJECT["project"]["optional-dependencies"]
+    needs = [*PROJECT["project"]["dependencies"], *extras["torch"], *extras["dev"]]
+    assert {canonical(re.split(r"[^\w.-]", need)[0]) for need in needs} <= pinned
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+
+
+def test_universe_offers_no_name_of_xdsl() -> None:
+    from xdsl.universe import XDSL_UNIVERSE
+
+    from qcomp.cli.universe import QCOMP_UNIVERSE
+
+    for kind in ("all_dialects", "all_passes", "all_targets"):
+        assert not set(getattr(QCOMP_UNIVERSE, kind)) & set(getattr(XDSL_UNIVERSE, kind))
+
+
+def test_xdsl_opt_sees_our_dialects(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text("func.func private @f(tensor<2x!quant.uniform<i8:f32, 0.5:3>>) -> ()\n")
+    command = [str(Path(sys.executable).parent / "xdsl-opt"), "in.mlir"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "!quant.uniform<i8:f32, 0.5:3>" in done.stdout, done.stderr
+
+
+RANKS = {"errors": 0, "dialects": 1, "interpreter": 2, "frontend": 3, "transforms": 3, "backend": 3, "cli": 4}
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """(line, module) of every import of a file, also of those in functions."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            found.append((node.lineno, node.module or ""))
+    return found
+
+
+def test_layers_import_downwards() -> None:
+    wrong: list[str] = []
+    for path in SOURCES:
+        layer = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        for line, module in imports(path):
+            parts = module.split(".")
+            if parts[0] == "qcomp" and len(parts) > 1 and layer != "__init__" and RANKS[parts[1]] > RANKS[layer]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_torch_is_imported_by_the_frontend_and_the_torch_evaluator_only() -> None:
+    wrong: list[str] = []
+    for path in SOURCES:
+        inside = path.relative_to(PACKAGE)
+        if inside.parts[0] == "frontend" or inside.stem.startswith("torch_"):
+            continue
+        wrong += [f"{inside}:{line}" for line, module in imports(path) if module.split(".")[0] in ("torch", "torchao")]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sources_have_a_licence_line_and_a_docstring() -> None:
+    header = "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
+    python_files = [ROOT / name for name in tracked() if name.endswith(".py")]
+    for path in {*SOURCES, *python_files}:
+        text = path.read_text()
+        assert text.startswith(header), f"{path}: no licence line"
+        assert ast.get_docstring(ast.parse(text)), f"{path}: no module docstring"
+
+
+def test_no_drawers_and_moderate_files() -> None:
+    lengths = sorted(len(path.read_text().splitlines()) for path in SOURCES)
+    assert lengths[len(lengths) // 2] < 150 and lengths[len(lengths) * 9 // 10] < 400, lengths[-10:]
+    assert not [path for path in SOURCES if path.stem in ("utils", "helpers", "misc", "common")]
+
+
+def test_functions_are_short() -> None:
+    long: list[str] = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= 40:
+                long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1}")
+    assert not long, "\n".join(long)
+
+
+def test_nothing_unfinished() -> None:
+    words = re.compile("raise NotImplemented" + "|TO" + "DO|FIX" + "ME|X" + "XX")
+    found = [f"{path}" for path in SOURCES if words.search(path.read_text())]
+    assert not found, found
+
+
+def test_no_registry_is_named() -> None:
+    hosts = re.compile("py" + r"pi\.(org|python)|pythonhosted|download\.py" + r"torch|--(extra-)?index-url")
+    for name in tracked():
+        path = ROOT / name
+        if path.is_file() and path.suffix in (".py", ".toml", ".txt", ".md", ".cfg", ""):
+            assert not hosts.search(path.read_text(errors="replace")), name
