@@ -11,10 +11,17 @@ from xdsl.passes import ModulePass
 
 _PASSES: dict[str, str] = {
     # "pass-name": "qcomp.transforms.pass_name:PassNamePass",
+    "compose-permutes": "qcomp.transforms.compose_permutes:ComposePermutesPass",
+    "compose-reshapes": "qcomp.transforms.compose_reshapes:ComposeReshapesPass",
     "cse": "qcomp.transforms.cse:CsePass",
     "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
     "duplicate-dequantize": "qcomp.transforms.duplicate_dequantize:DuplicateDequantizePass",
+    "fold-batch-norm": "qcomp.transforms.fold_batch_norm:FoldBatchNormPass",
+    "fold-constants": "qcomp.transforms.fold_constants:FoldConstantsPass",
+    "fuse-activation": "qcomp.transforms.fuse_activation:FuseActivationPass",
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
+    "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
+    "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",
 }
 _NAMED_LIKE_XDSL = ("cse", "dce")
 """Names that xDSL owns: other xDSL tools use its pass, qcomp's tools use ours."""

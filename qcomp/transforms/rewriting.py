@@ -8,18 +8,20 @@ A `Rule` computes everything that can fail in `plan`, while the IR is untouched;
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 from xdsl.rewriter import InsertPoint
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from qcomp.dialects.location import describe
+from qcomp.dialects.nn import ConstantOp
 from qcomp.errors import QcompError
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -50,7 +52,7 @@ _log: ContextVar[list[RefusalRecord] | None] = ContextVar("refusals", default=No
 
 
 @contextmanager
-def refusal_log() -> Iterator[list[RefusalRecord]]:
+def refusal_log() -> Generator[list[RefusalRecord]]:
     """Collects the refusals of all rules that run within it."""
     records: list[RefusalRecord] = []
     token = _log.set(records)
@@ -102,6 +104,20 @@ class Rewriter:
         """Let one operand of `op` read `value`."""
         op.operands[index] = value
         self._inner.notify_op_modified(op)
+
+    def set_property(self, op: Operation, name: str, value: Attribute) -> None:
+        """Give a property of `op` another value."""
+        op.properties[name] = value
+        self._inner.notify_op_modified(op)
+
+    def erase_dead(self, *values: SSAValue) -> None:
+        """Erase the pure ops that define `values` if nothing uses them, and then their operands' alike."""
+        stack = [value.owner for value in values]
+        while stack:
+            op = stack.pop()
+            if isinstance(op, Operation) and op.parent is not None and is_trivially_dead(op):
+                stack += [operand.owner for operand in op.operands]
+                self._inner.erase(op)
 
     def erase(self, op: Operation) -> None:
         """Erase `op`; its results must have no uses."""
@@ -175,3 +191,9 @@ def only_user(value: SSAValue) -> Operation | None:
     """The one op that uses `value`, when there is exactly one use."""
     uses = list(value.uses)
     return uses[0].operation if len(uses) == 1 else None
+
+
+def constant(value: SSAValue | None) -> ConstantOp | None:
+    """The constant op that defines `value`, if one does."""
+    owner = None if value is None else value.owner
+    return owner if isinstance(owner, ConstantOp) else None
