@@ -144,6 +144,10 @@ class Mutation:
     value: Ref
 
 
+OBSERVE = "qcomp.observe.default"
+"""Target of the node that stands for a call of an observer; arguments: ``input`` and the name ``observer``."""
+
+
 @dataclass(frozen=True, eq=False)
 class Observer:
     """A calibrated observer or fake-quantize module.
@@ -168,7 +172,6 @@ class SymbolRange:
 
     low: int | None
     high: int | None
-
 
 
 @dataclass(frozen=True)

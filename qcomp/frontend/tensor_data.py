@@ -40,10 +40,10 @@ class TensorData:
     """A tensor: torch's dtype name, shape, and an array made by `read` on first use.
 
     `read` returns an array of dtype ``HOLDERS[dtype]`` and of this shape, any strides. `identity` is equal for tensors
-    that are the same memory seen the same way (tied weights). Compares by content.
+    that are the same memory seen the same way (tied weights); its first part names the memory. Compares by content.
     """
 
-    def __init__(self, dtype: str, shape: tuple[int, ...], read: Callable[[], Array], identity: Hashable):
+    def __init__(self, dtype: str, shape: tuple[int, ...], read: Callable[[], Array], identity: tuple[Hashable, ...]):
         if dtype not in HOLDERS:
             raise QcompError(f"tensors of dtype {dtype} are not supported", code="unsupported-dtype")
         self.dtype = dtype

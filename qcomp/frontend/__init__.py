@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs from torch.export and PT2E quantization as modules. torch is imported only for objects that are torch's.
+
+Three readers (`pt2`, `exported_program`, `graph_module`) make the neutral `graph`; `functional` removes side effects
+from it; `importer` turns it into IR by the op table in `ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from qcomp.errors import QcompError
+from qcomp.frontend.specialize import bind_symbols
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from qcomp.frontend.graph import Graph
+    from qcomp.frontend.refusals import Refusal
+
+__all__ = ["check", "from_torch", "read_graph"]
+
+
+def from_torch(program: object, example_inputs: Sequence[object] | None = None) -> ModuleOp:
+    """The program as a module of nn and quant ops with one public function ``main``.
+
+    program: the path of a .pt2 file (read without torch), a torch.export.ExportedProgram, a GraphModule from
+    prepare_pt2e, convert_pt2e or ``ExportedProgram.module()``, or an nn.Module, which is exported first.
+    example_inputs: the positional inputs; needed for an nn.Module, and for programs whose input sizes are not fixed.
+
+    Raises QcompError: all ops that are not supported in one error; a file that is damaged, of another version or
+    hostile; an observer that saw no data.
+    """
+    from qcomp.frontend.importer import import_graph
+
+    graph = read_graph(program, example_inputs)
+    return import_graph(graph, bind_symbols(graph, example_inputs))
+
+
+def check(program: object, example_inputs: Sequence[object] | None = None) -> list[Refusal]:
+    """Everything in the program that `from_torch` would refuse, with source locations; empty when it succeeds."""
+    from qcomp.frontend.importer import list_refusals
+
+    graph = read_graph(program, example_inputs)
+    return list_refusals(graph, bind_symbols(graph, example_inputs))
+
+
+def read_graph(program: object, example_inputs: Sequence[object] | None = None) -> Graph:
+    """The program as a neutral graph, before any op is looked at. Raises QcompError as `from_torch`."""
+    if isinstance(program, str | PathLike):
+        from qcomp.frontend.pt2 import read_pt2
+
+        return read_pt2(Path(cast("str | PathLike[str]", program)))
+    return _read_object(program, example_inputs)
+
+
+def _read_object(program: Any, example_inputs: Sequence[object] | None) -> Graph:
+    import torch
+    from torch.export import ExportedProgram
+    from torch.fx import GraphModule
+
+    from qcomp.frontend.exported_program import read_exported_program
+    from qcomp.frontend.graph_module import is_exported, read_graph_module
+
+    if isinstance(program, ExportedProgram):
+        return read_exported_program(program)
+    if isinstance(program, GraphModule) and (example_inputs is None or is_exported(program)):
+        return read_graph_module(program, example_inputs)
+    if isinstance(program, torch.nn.Module):
+        if example_inputs is None:
+            raise QcompError("an nn.Module needs example_inputs", code="example-inputs", hint="pass a tuple of inputs")
+        return read_exported_program(torch.export.export(program, tuple(cast("Sequence[Any]", example_inputs))))
+    raise QcompError(
+        f"cannot import a {type(program).__name__}",
+        code="unsupported-program",
+        hint="pass a path to a .pt2 file, an ExportedProgram, a GraphModule or an nn.Module",
+    )

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What op handlers work with: the values so far, typed access to a node's arguments, and insertion of IR ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from qcomp.dialects.constant import ConstantData, DataAttr
+from qcomp.dialects.element import element_type, is_float, numpy_dtype
+from qcomp.dialects.location import location
+from qcomp.dialects.nn import CastOp, ConstantOp, ExpandOp
+from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
+from qcomp.errors import QcompError
+from qcomp.frontend.graph import Argument, Constant, DType, Graph, Location, Node, Ref, ScalarMeta
+from qcomp.frontend.symbols import Dim, Expr
+from qcomp.frontend.tensor_data import Array
+
+Tensor = TensorType[Attribute]
+Number = bool | int | float
+Result = SSAValue | Sequence["SSAValue | None"] | None
+"""What a handler returns: the value of a single result, or one value per result (None for one that is not offered)."""
+
+
+def tensor_type(value: SSAValue) -> Tensor:
+    """The tensor type of `value`."""
+    return cast(Tensor, value.type)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The shape of `value`."""
+    return tensor_type(value).get_shape()
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of `value`."""
+    return tensor_type(value).element_type
+
+
+def dtype_of(value: SSAValue) -> str:
+    """torch's name of the element type of a plain tensor."""
+    return dtype_name(element_of(value))
+
+
+def dtype_name(element: Attribute) -> str:
+    """torch's name of a plain element type."""
+    holder = numpy_dtype(element).name
+    return "bfloat16" if is_float(element) and holder == "uint16" else holder
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """`axis` counted from 0; torch lets a 0-d tensor be addressed as if 1-d. Raises QcompError when outside."""
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise QcompError(f"dimension {axis} of a tensor of rank {rank}", code="malformed-graph")
+    return axis % max(rank, 1)
+
+
+@dataclass
+class Builder:
+    """Builds the body of main. `symbols` gives the sizes of symbolic dimensions."""
+
+    graph: Graph
+    block: Block
+    symbols: dict[str, int]
+    values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    place: LocationAttr | None = None
+    shared: dict[object, object] = field(default_factory=dict[object, object])
+    """What handlers keep so that equal things become one: encodings by sharing group, constants seen as codes."""
+    _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    _last_constant: Operation | None = None
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append `op` at the current location; its first result."""
+        if self.place is not None:
+            op.location = self.place
+        self.block.add_op(op)
+        return op.results[0]
+
+    def constant(self, array: Array, dtype: str | None = None, name: str | None = None) -> SSAValue:
+        """A constant of `array`, whose bits are of torch dtype `dtype`."""
+        data = ConstantData(array, None if dtype is None else element_type(dtype))
+        return self.add_constant(ConstantOp(DataAttr(data)), name)
+
+    def add_constant(self, op: ConstantOp, name: str | None = None) -> SSAValue:
+        """Insert a constant before all other ops, after the earlier constants."""
+        op.location = location(name) if name else self.place or op.location
+        if self._last_constant is not None:
+            self.block.insert_op_after(op, self._last_constant)
+        elif self.block.first_op is not None:
+            self.block.insert_op_before(op, self.block.first_op)
+        else:
+            self.block.add_op(op)
+        self._last_constant = op
+        return op.result
+
+    def add_quantized_constant(self, codes: ConstantOp, kind: Tensor) -> SSAValue:
+        """The integer constant `codes` seen as quantized type `kind`."""
+        op = ConstantOp(codes.value, kind)
+        place = codes.location
+        value = self.add_constant(op)
+        op.location = place
+        return value
+
+    def scalar(self, value: Number, dtype: str) -> SSAValue:
+        """A 0-d constant holding `value` as `dtype`. Raises QcompError when an integer type cannot hold it."""
+        element = element_type(dtype)
+        if dtype == "bfloat16":
+            return self.cast(self.scalar(value, "float32"), dtype)
+        try:
+            return self.constant(np.array(value, numpy_dtype(element)), dtype)
+        except OverflowError:
+            raise QcompError(f"{value} does not fit {dtype}", code="unsupported-scalar") from None
+
+    def cast(self, value: SSAValue, dtype: str) -> SSAValue:
+        """`value` converted to `dtype`; itself when it already is."""
+        element = element_type(dtype)
+        if element_of(value) == element:
+            return value
+        return self.add(CastOp(value, TensorType(element, shape_of(value))))
+
+    def cast_to(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """`value` converted to `element`."""
+        return self.cast(value, dtype_name(element))
+
+    def expand(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`value` broadcast to `shape`; itself when it has it."""
+        return value if shape_of(value) == tuple(shape) else self.add(ExpandOp(value, shape))
+
+    def plain(self, value: SSAValue) -> SSAValue:
+        """`value` with quantized elements seen as the integers that store them, as torch's graph has them."""
+        if encoding_of(value.type) is None:
+            return value
+        key = ("plain", value)
+        if key not in self._constants:
+            self._constants[key] = self.add(CastStorageOp(value, storage_type(tensor_type(value))))
+        return self._constants[key]
+
+    def size(self, dim: Dim) -> int:
+        """A dimension as a number. Raises QcompError for a symbol without a value."""
+        if isinstance(dim, int):
+            return dim
+        unknown = sorted(dim.symbols() - set(self.symbols))
+        if unknown:
+            raise QcompError(
+                f"dimension {dim} is not fixed",
+                code="dynamic-shape",
+                hint=f"pass example_inputs to fix {', '.join(unknown)}, or export without dynamic_shapes",
+            )
+        return int(dim.evaluate(self.symbols))
+
+    def add_return(self, op: Operation) -> None:
+        """Close the block."""
+        self.block.add_op(op)
+
+    # Arguments of nodes. All raise QcompError when the argument is of another kind than asked for.
+
+    def raw(self, node: Node, name: str) -> SSAValue:
+        """A tensor argument; codes keep their quantized type."""
+        value = node.argument(name)
+        if not isinstance(value, Ref):
+            raise QcompError(f"argument {name} of {node.target} should be a tensor", code="malformed-graph")
+        return self.of(value)
+
+    def tensor(self, node: Node, name: str) -> SSAValue:
+        """A tensor argument, codes as plain integers."""
+        return self.plain(self.raw(node, name))
+
+    def optional(self, node: Node, name: str) -> SSAValue | None:
+        """A tensor argument that may be None or missing."""
+        return None if node.argument(name) is None else self.tensor(node, name)
+
+    def tensors(self, node: Node, name: str) -> list[SSAValue]:
+        """An argument that is a list of tensors."""
+        value = node.argument(name)
+        if not isinstance(value, tuple) or not all(isinstance(part, Ref) for part in value):
+            raise QcompError(f"argument {name} of {node.target} should be a list of tensors", code="malformed-graph")
+        return [self.plain(self.of(cast(Ref, part))) for part in value]
+
+    def of(self, ref: Ref) -> SSAValue:
+        """The IR value of a tensor of the graph; constants appear when first read."""
+        known = self.values.get(ref.name)
+        if known is not None:
+            return known
+        constant = self.graph.constants.get(ref.name)
+        if constant is None:
+            raise QcompError(f"value {ref.name[:80]} is not defined", code="malformed-graph")
+        value = self._constants.get(constant.data.identity)
+        if value is None:
+            value = self.constant(constant.data.array, constant.data.dtype, constant.name)
+            self._constants[constant.data.identity] = value
+            value.name_hint = ref.name if SSAValue.is_valid_name(ref.name) else None
+        self.values[ref.name] = value
+        return value
+
+    def known(self, value: Argument) -> Constant | None:
+        """The constant of the program that `value` refers to, or None."""
+        return self.graph.constants.get(value.name) if isinstance(value, Ref) else None
+
+    def is_number(self, value: Argument) -> bool:
+        """Whether an argument is a number, literal or computed from sizes, and not a tensor."""
+        if isinstance(value, Ref):
+            return isinstance(self.graph.values.get(value.name), ScalarMeta)
+        return isinstance(value, bool | int | float)
+
+    def number(self, node: Node, name: str, default: Number | None = None) -> Number:
+        """A number: literal, or computed from sizes that are known."""
+        value = node.argument(name, default)
+        return self._resolve(value, f"argument {name} of {node.target}")
+
+    def _resolve(self, value: Argument, what: str) -> Number:
+        if isinstance(value, Ref):
+            meta = self.graph.values.get(value.name)
+            if not isinstance(meta, ScalarMeta):
+                raise QcompError(f"{what} is computed by the program", code="dynamic-value", hint="only sizes may be")
+            found = meta.value
+            return found.evaluate(self.symbols) if isinstance(found, Expr) else found
+        if isinstance(value, bool | int | float):
+            return value
+        raise QcompError(f"{what} should be a number", code="malformed-graph")
+
+    def integer(self, node: Node, name: str, default: int | None = None) -> int:
+        """An integer argument."""
+        value = self.number(node, name, default)
+        if isinstance(value, float):
+            raise QcompError(f"argument {name} of {node.target} should be an integer", code="malformed-graph")
+        return int(value)
+
+    def real(self, node: Node, name: str, default: float | None = None) -> float:
+        """A float argument."""
+        return float(self.number(node, name, default))
+
+    def flag(self, node: Node, name: str, default: bool = False) -> bool:
+        """A boolean argument."""
+        return bool(self.number(node, name, default))
+
+    def text(self, node: Node, name: str, default: str | None = None) -> str:
+        """A string argument."""
+        value = node.argument(name, default)
+        if not isinstance(value, str):
+            raise QcompError(f"argument {name} of {node.target} should be text", code="malformed-graph")
+        return value
+
+    def dtype(self, node: Node, name: str = "dtype") -> str | None:
+        """A dtype argument, None when missing."""
+        value = node.argument(name)
+        return value.name if isinstance(value, DType) else None
+
+    def integers(self, node: Node, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers; a single one counts as a list of one."""
+        value = node.argument(name, None if default is None else tuple(default))
+        parts = value if isinstance(value, tuple) else (value,)
+        found = [self._resolve(part, f"argument {name} of {node.target}") for part in parts]
+        if any(isinstance(part, float) for part in found):
+            raise QcompError(f"argument {name} of {node.target} should hold integers", code="malformed-graph")
+        return tuple(int(part) for part in found)
+
+    def sizes(self, node: Node, name: str, count: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """`count` integers, of which a single one stands for all."""
+        value = self.integers(node, name, default)
+        if len(value) == 1:
+            return value * count
+        if len(value) != count:
+            raise QcompError(f"argument {name} of {node.target} needs {count} entries, has {len(value)}", code="malformed-graph")
+        return value
+
+
+def attribute_location(where: Location) -> LocationAttr | None:
+    """A graph location as an IR attribute; None when nothing is known."""
+    if where.module_path is None and where.file is None:
+        return None
+    return location(where.module_path, where.file, where.line, where.column)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reader of fx GraphModules: what prepare_pt2e, convert_pt2e and ``ExportedProgram.module()`` return.
+
+Unlike an ExportedProgram they read parameters by ``get_attr`` and call observers as modules. q/dq nodes made by
+convert_pt2e carry no types, so nothing here relies on them; the input shapes come from the placeholders' metadata or
+from example inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import torch
+from torch.fx import GraphModule
+from torch.fx import Node as FxNode
+from torch.utils import _pytree as pytree
+
+from qcomp.errors import QcompError
+from qcomp.frontend.fx_graph import FxReader, location_of
+from qcomp.frontend.fx_values import convert_tree, submodule, tensor_data
+from qcomp.frontend.graph import OBSERVE, Argument, Constant, Graph, Input, Location, Node, Ref
+from qcomp.frontend.observers import ObserverTable, is_observer
+from qcomp.frontend.pytree import Tree
+
+
+def is_exported(module: GraphModule) -> bool:
+    """Whether `module` holds ATen ops and observers only, and not calls of layers as torch.fx.symbolic_trace leaves."""
+    for node in cast(Iterable[FxNode], module.graph.nodes):
+        if node.op == "call_method":
+            return False
+        if node.op == "call_module" and not (_is_guard(module, node) or is_observer(submodule(module, str(node.target)))):
+            return False
+    return True
+
+
+def read_graph_module(module: GraphModule, example_inputs: Sequence[object] | None = None) -> Graph:
+    """The module as a neutral graph.
+
+    Raises QcompError for observers that saw no data or are dynamic, for calls of other modules, and when an input has
+    no known shape and no example is given.
+    """
+    reader = _ModuleReader(module, example_inputs)
+    for node in cast(Iterable[FxNode], module.graph.nodes):
+        reader.read(node)
+    in_tree, out_tree, names = _structure(module)
+    return Graph(
+        inputs=tuple(reader.inputs),
+        outputs=reader.outputs,
+        nodes=tuple(reader.nodes),
+        values=reader.values,
+        constants=reader.constants,
+        observers=reader.table.observers,
+        in_tree=in_tree,
+        out_tree=out_tree,
+        argument_names=names,
+    )
+
+
+class _ModuleReader(FxReader):
+    def __init__(self, module: GraphModule, example_inputs: Sequence[object] | None):
+        super().__init__(module)
+        self.inputs: list[Input] = []
+        self.outputs: tuple[Argument, ...] = ()
+        self.constants: dict[str, Constant] = {}
+        self.table = ObserverTable()
+        self._examples = None if example_inputs is None else pytree.tree_leaves(tuple(example_inputs))
+
+    def read(self, node: FxNode) -> None:
+        if node.op == "placeholder":
+            self.inputs.append(Input(node.name, self._input(node)))
+        elif node.op == "get_attr":
+            self._attribute(node)
+        elif node.op == "call_function":
+            self.call(node)
+        elif node.op == "output":
+            found = self.argument(node.args[0])
+            self.outputs = found if isinstance(found, tuple) else (found,)
+        elif node.op == "call_module" and not _is_guard(self.module, node):
+            self._observer(node)
+        elif node.op == "call_method":
+            raise QcompError(f"a call of the method {node.target} is not supported", code="unsupported-op", op=node.name)
+
+    def _input(self, node: FxNode) -> Argument:
+        if self._examples is not None:
+            if len(self.inputs) >= len(self._examples):
+                raise QcompError(
+                    f"the model takes more inputs than the {len(self._examples)} examples given", code="example-inputs"
+                )
+            if self.note(node.name, self._examples[len(self.inputs)]):
+                return Ref(node.name)
+        if "val" not in node.meta:
+            raise QcompError(
+                f"the shape of input {node.name} is not known",
+                code="example-inputs",
+                hint="pass example_inputs",
+            )
+        return self.placeholder(node)
+
+    def _attribute(self, node: FxNode) -> None:
+        name = str(node.target)
+        value = submodule(self.module, name)
+        if isinstance(value, torch.Tensor):
+            kind = "parameter" if isinstance(value, torch.nn.Parameter) else "buffer"
+            self.note(node.name, value)
+            self.constants[node.name] = Constant(name, kind, tensor_data(value, name))
+        elif not isinstance(value, GraphModule):
+            raise QcompError(f"{name} is a {type(value).__name__}, not a tensor", code="unsupported-input", op=node.name)
+
+    def _observer(self, node: FxNode) -> None:
+        name = str(node.target)
+        module = submodule(self.module, name)
+        if not is_observer(module):
+            raise QcompError(
+                f"a call of the module {name} ({type(module).__name__}) is not supported",
+                code="unsupported-op",
+                op=node.name,
+                hint="export the model with torch.export.export first",
+            )
+        self.table.add(name, cast(torch.nn.Module, module))
+        source = self.argument(node.args[0])
+        location: Location = location_of(node)
+        self.nodes.append(Node(node.name, OBSERVE, (("input", source), ("observer", name)), (Ref(node.name),), location))
+
+
+def _is_guard(module: GraphModule, node: FxNode) -> bool:
+    """Whether `node` calls the input checks that torch.export puts into ``.module()``; they have no result."""
+    return type(submodule(module, str(node.target))).__name__ == "GuardsFn" or (
+        str(node.target) == "_guards_fn" and not node.users
+    )
+
+
+def _structure(module: GraphModule) -> tuple[Tree | None, Tree | None, tuple[str, ...]]:
+    info: Any = getattr(module.graph._codegen, "pytree_info", None)  # pyright: ignore[reportPrivateUsage]
+    if info is None:
+        return None, None, ()
+    names = tuple(str(name) for name in info.orig_args if name != "self")
+    return convert_tree(info.in_spec), None if info.out_spec is None else convert_tree(info.out_spec), names

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a neutral graph to a module: one public ``main`` of nn and quant ops.
+
+Types are inferred here; where the export knows them too, the two are compared. All ops that cannot be imported are
+reported in one error. main's arguments and results carry ``nn.name``, main itself ``nn.in_tree`` and ``nn.out_tree``
+(`qcomp.frontend.pytree.Tree.dump`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from qcomp.dialects.element import element_type
+from qcomp.dialects.location import location
+from qcomp.dialects.quant import storage_type
+from qcomp.errors import QcompError
+from qcomp.frontend.builder import Builder, Result, attribute_location, tensor_type
+from qcomp.frontend.functional import Functional, PureNode, functionalize
+from qcomp.frontend.graph import OBSERVE, Argument, Graph, Location, Meta, Node, Ref, ScalarMeta, TensorMeta
+from qcomp.frontend.ops import HANDLERS
+from qcomp.frontend.ops.table import hint_for
+from qcomp.frontend.pytree import Tree
+from qcomp.frontend.refusals import Refusal, refusal_error
+from qcomp.frontend.symbols import Expr
+
+
+def import_graph(graph: Graph, symbols: Mapping[str, int] | None = None) -> ModuleOp:
+    """The module of `graph`; `symbols` fixes symbolic sizes. Raises QcompError listing everything unsupported."""
+    work = _Importer(graph, dict(symbols or {}))
+    if work.refusals:
+        raise refusal_error(work.refusals)
+    return work.module()
+
+
+def list_refusals(graph: Graph, symbols: Mapping[str, int] | None = None) -> list[Refusal]:
+    """Everything in `graph` that cannot be imported; empty when `import_graph` succeeds."""
+    return _Importer(graph, dict(symbols or {})).refusals
+
+
+class _Importer:
+    """Runs the handlers over the live nodes. After a refusal it goes on with a stand-in, so that later ones show."""
+
+    def __init__(self, graph: Graph, symbols: dict[str, int]):
+        self.graph = graph
+        self.refusals: list[Refusal] = []
+        self.builder = Builder(graph, Block(), symbols)
+        self.functional: Functional = functionalize(graph)
+        self._unknown: set[str] = set()
+        self._stand_ins = Block()
+        self._users = _first_users(self.functional)
+        self._locations: dict[str, Location] = {}
+        for what, node in self.functional.writes:
+            self._refuse(
+                node, f"writes to {what}, which the program also reads",
+                "state is not supported: return the new value instead, or write to a copy",
+            )  # fmt: skip
+        self._arguments()
+        for pure in self.functional.nodes:
+            self._node(pure)
+
+    def _refuse(self, node: Node, reason: str, hint: str | None) -> None:
+        target = "observer" if node.target == OBSERVE else node.target
+        self.refusals.append(Refusal(target, reason, str(self._locations.get(node.name, node.location)), hint))
+
+    def _arguments(self) -> None:
+        for entry in self.graph.inputs:
+            if not isinstance(entry.value, Ref):
+                continue
+            node = Node(entry.name, "input", (), ())
+            try:
+                kind = self._type(self.graph.values.get(entry.value.name), entry.name)
+            except QcompError as error:
+                self._refuse(node, f"{entry.name}: {error.message}", error.hint)
+                self._unknown.add(entry.value.name)
+                continue
+            argument = self.builder.block.insert_arg(kind, len(self.builder.block.args))
+            argument.name_hint = entry.name if SSAValue.is_valid_name(entry.name) else None
+            argument.location = location(entry.name)
+            self.builder.values[entry.value.name] = argument
+
+    def _type(self, meta: Meta | None, name: str) -> TensorType[Attribute]:
+        """The tensor type that the export gives a value."""
+        if isinstance(meta, TensorMeta):
+            sizes = [self.builder.size(dim) for dim in meta.shape]
+            return TensorType(element_type(meta.dtype), sizes)
+        if isinstance(meta, ScalarMeta):
+            raise QcompError("numbers as inputs are not supported", hint="export with the number fixed, or pass a tensor")
+        raise QcompError(f"the type of {name} is not known", hint="pass example_inputs")
+
+    def _node(self, pure: PureNode) -> None:
+        node = pure.node
+        if all(isinstance(self.graph.values.get(name), ScalarMeta) for name in node.results()):
+            return  # read through its metadata, see Builder.number
+        self._locations[node.name] = where = self._where(node)
+        if self._unknown.intersection(node.uses()):
+            self._unknown.update(node.results())
+            return
+        handler = HANDLERS.get(node.target)
+        if handler is None:
+            written = node.target if not pure.inplace else _written(node.target)
+            self._refuse(Node(node.name, written, (), (), node.location), "is not supported", hint_for(node.target))
+            self._stand_in(node)
+            return
+        self.builder.place = attribute_location(where)
+        try:
+            if pure.problem is not None:
+                raise QcompError(pure.problem, hint="write it without the in-place op")
+            results = handler(self.builder, node)
+            self._bind(pure, results)
+        except QcompError as error:
+            self._refuse(node, error.message, error.hint)
+            self._stand_in(node)
+        except (VerifyException, ValueError, IndexError, OverflowError) as error:
+            self._refuse(node, f"cannot be imported: {error}", None)
+            self._stand_in(node)
+
+    def _bind(self, pure: PureNode, results: Result) -> None:
+        """Give the results their names in the graph, and compare their types with the export's."""
+        node = pure.node
+        listed = list(results) if not isinstance(results, SSAValue) and results is not None else [results]
+        names = [part for output in node.outputs for part in (output if isinstance(output, tuple) else (output,))]
+        if len(listed) < len(names):
+            raise QcompError(f"has {len(names)} results, {len(listed)} are known")
+        for ref, value in zip(names, listed, strict=False):
+            if ref is None:
+                continue
+            if value is None:
+                if ref.name in self._users:
+                    raise QcompError(f"result {ref.name} is not supported", hint="only the first result is")
+                continue
+            if pure.inplace:
+                value = self._as_written(node, value)
+            self._compare(ref.name, value)
+            if value.name_hint is None and SSAValue.is_valid_name(ref.name):
+                value.name_hint = ref.name
+            self.builder.values[ref.name] = value
+
+    def _as_written(self, node: Node, value: SSAValue) -> SSAValue:
+        """The result of an in-place op has the type of the tensor it was written to."""
+        target = tensor_type(self.builder.tensor(node, "self"))
+        if target.get_shape() != tensor_type(value).get_shape():
+            raise QcompError("writes in place a result of another shape")
+        return value if value.type == target else self.builder.cast_to(value, target.element_type)
+
+    def _compare(self, name: str, value: SSAValue) -> None:
+        meta = self.graph.values.get(name)
+        if isinstance(meta, TensorMeta):
+            expected = self._type(meta, name)
+            found = storage_type(tensor_type(value))
+            if found != expected:
+                raise QcompError(f"result {name} was inferred as {found}, the export says {expected}")
+
+    def _stand_in(self, node: Node) -> None:
+        """Let later nodes go on with values of the types that the export gives; without types they are skipped."""
+        for name in node.results():
+            try:
+                kind = self._type(self.graph.values.get(name), name)
+            except QcompError:
+                self._unknown.add(name)
+                continue
+            self.builder.values[name] = self._stand_ins.insert_arg(kind, len(self._stand_ins.args))
+
+    def _where(self, node: Node) -> Location:
+        """Quantize and observe inherit from their producer, dequantize from its consumer; constants have no producer."""
+        if node.target != OBSERVE and not node.target.startswith("quantized_decomposed."):
+            return node.location
+        source = node.argument("input")
+        producer = self._locations.get(source.name) if isinstance(source, Ref) else None
+        user = self._users.get((node.results() or [""])[0])
+        consumer = user.location if user else None
+        first, second = (consumer, producer) if ".dequantize" in node.target else (producer, consumer)
+        return next((place for place in (first, second, node.location) if place and str(place)), node.location)
+
+    def module(self) -> ModuleOp:
+        """The finished module. Raises QcompError when it does not verify, which is a fault of qcomp."""
+        builder, leaves, results = self.builder, list[Tree](), list[SSAValue]()
+        for value in self.functional.outputs:
+            leaves.append(self._output(value, results))
+        builder.place = None
+        builder.add_return(ReturnOp(*results))
+        _drop_unread(builder.block)
+        out_tree = _fill(self.graph.out_tree, leaves)
+        in_tree = _fill(self.graph.in_tree, [_input_leaf(entry.value) for entry in self.graph.inputs])
+        kinds = [value.type for value in builder.block.args], [value.type for value in results]
+        main = FuncOp(
+            "main", kinds, Region(builder.block), "public",
+            arg_attrs=_names([entry.name for entry in self.graph.inputs if isinstance(entry.value, Ref)]),
+            res_attrs=_names(_result_names(out_tree)),
+        )  # fmt: skip
+        main.attributes["nn.in_tree"] = StringAttr(in_tree.dump())
+        main.attributes["nn.out_tree"] = StringAttr(out_tree.dump())
+        module = ModuleOp([main])
+        try:
+            module.verify()
+        except VerifyException as error:
+            raise QcompError(f"the imported module does not verify: {str(error)[:300]}", code="internal") from None
+        return module
+
+    def _output(self, value: Argument, results: list[SSAValue]) -> Tree:
+        """Add an output of the program; numbers and None become part of the structure."""
+        if isinstance(value, Ref) and not self.builder.is_number(value):
+            results.append(self.builder.plain(self.builder.of(value)))
+            return Tree()
+        if isinstance(value, Ref):
+            meta = cast(ScalarMeta, self.graph.values[value.name]).value
+            return Tree("literal", value=meta.evaluate(self.builder.symbols) if isinstance(meta, Expr) else meta)
+        if value is None or isinstance(value, bool | int | float | str):
+            return Tree("literal", value=value)
+        raise QcompError(f"an output of type {type(value).__name__} is not supported", code="unsupported-output")
+
+
+def _written(target: str) -> str:
+    """The in-place spelling of a target."""
+    operation, _, overload = target.rpartition(".")
+    return f"{operation}_.{overload}"
+
+
+def _first_users(functional: Functional) -> dict[str, Node]:
+    users: dict[str, Node] = {}
+    for pure in functional.nodes:
+        for name in pure.node.uses():
+            users.setdefault(name, pure.node)
+    for value in functional.outputs:
+        if isinstance(value, Ref):
+            users.setdefault(value.name, Node("output", "output", (), ()))
+    return users
+
+
+def _drop_unread(block: Block) -> None:
+    """Erase what nobody reads: a transpose absorbed by a linear layer, integers read in their quantized form."""
+    for op in reversed(list(block.ops)):
+        if op.results and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
+
+
+def _input_leaf(value: Argument) -> Tree:
+    if isinstance(value, Ref):
+        return Tree()
+    return Tree("literal", value=value if isinstance(value, bool | int | float | str) else None)
+
+
+def _fill(tree: Tree | None, leaves: list[Tree]) -> Tree:
+    """`tree` with literal leaves in place; without one, a single value or a tuple."""
+    if tree is None:
+        return leaves[0] if len(leaves) == 1 else Tree("tuple", tuple(leaves))
+    if tree.count() != len(leaves):
+        raise QcompError(
+            f"the program has {len(leaves)} values for a structure of {tree.count()}", code="malformed-graph"
+        )
+    return tree.fill(leaves)
+
+
+def _result_names(tree: Tree) -> list[str]:
+    """``output`` for a single result; dict keys as they are, positions behind ``output``."""
+    names: list[str] = []
+    for path in tree.paths():
+        text = ".".join(str(part) for part in path)
+        names.append(text if path and isinstance(path[0], str) else f"output.{text}" if text else "output")
+    return names
+
+
+def _names(names: list[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({"nn.name": StringAttr(name)}) for name in names])

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The op table: one handler per target, split by topic. A handler gets the builder and a node and returns its results."""
+
+from __future__ import annotations
+
+from qcomp.frontend.ops import (
+    convolution,
+    creation,
+    elementwise,
+    linear,
+    norm,
+    padding,
+    pooling,
+    quantized,
+    reduction,
+    shape,
+    split,
+)
+from qcomp.frontend.ops.table import HANDLERS, Handler
+
+__all__ = [
+    "HANDLERS",
+    "Handler",
+    "convolution",
+    "creation",
+    "elementwise",
+    "linear",
+    "norm",
+    "padding",
+    "pooling",
+    "quantized",
+    "reduction",
+    "shape",
+    "split",
+]

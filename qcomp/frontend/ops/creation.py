@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensors made from numbers: a 0-d constant that is broadcast, or a short sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from qcomp.errors import QcompError
+from qcomp.frontend import promotion
+from qcomp.frontend.builder import Builder, Number, Result, dtype_of, shape_of
+from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.table import op
+
+_MAX_SEQUENCE = 1 << 24
+
+
+def _filled(b: Builder, value: Number, dtype: str, sizes: Sequence[int]) -> SSAValue:
+    return b.expand(b.scalar(value, dtype), sizes)
+
+
+@op("full.default")
+def full(b: Builder, node: Node) -> Result:
+    """`size` elements of one value; the dtype follows the number unless given."""
+    value = b.number(node, "fill_value")
+    return _filled(b, value, b.dtype(node) or promotion.of_number(value).dtype, b.integers(node, "size"))
+
+
+@op("zeros.default", "ones.default")
+def constant_fill(b: Builder, node: Node) -> Result:
+    """Zeros or ones."""
+    value = int(node.target == "aten.ones.default")
+    return _filled(b, value, b.dtype(node) or promotion.DEFAULT_FLOAT, b.integers(node, "size"))
+
+
+@op("full_like.default", "zeros_like.default", "ones_like.default")
+def fill_like(b: Builder, node: Node) -> Result:
+    """The shape, and the dtype unless given, of another tensor."""
+    like = b.tensor(node, "self")
+    fixed = {"aten.zeros_like.default": 0, "aten.ones_like.default": 1}.get(node.target)
+    value = b.number(node, "fill_value") if fixed is None else fixed
+    return _filled(b, value, b.dtype(node) or dtype_of(like), shape_of(like))
+
+
+@op("scalar_tensor.default")
+def scalar_tensor(b: Builder, node: Node) -> Result:
+    """A 0-d tensor."""
+    return b.scalar(b.number(node, "s"), b.dtype(node) or promotion.DEFAULT_FLOAT)
+
+
+@op("arange.default", "arange.start", "arange.start_step")
+def arange(b: Builder, node: Node) -> Result:
+    """start, start + step, ... below end, as a constant."""
+    start, end, step = b.number(node, "start", 0), b.number(node, "end"), b.number(node, "step", 1)
+    if step == 0 or (count := -int(-(end - start) // step)) > _MAX_SEQUENCE:
+        raise QcompError(f"arange({start}, {end}, {step}) is not supported", code="unsupported-op")
+    floating = any(isinstance(value, float) for value in (start, end, step))
+    dtype = b.dtype(node) or (promotion.DEFAULT_FLOAT if floating else "int64")
+    if dtype == "bfloat16":
+        raise QcompError("arange in bfloat16 is not supported", code="unsupported-dtype")
+    values = start + np.arange(max(count, 0)) * step
+    return b.constant(values.astype(dtype), dtype)

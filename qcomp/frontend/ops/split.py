@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Taking tensors apart and putting them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import nn
+from qcomp.errors import QcompError
+from qcomp.frontend import promotion
+from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.shape import reshape_to
+from qcomp.frontend.ops.table import op
+
+
+def _slice(b: Builder, value: SSAValue, axis: int, start: int, end: int, step: int = 1) -> SSAValue:
+    if (start, end, step) == (0, shape_of(value)[axis], 1):
+        return value
+    return b.add(nn.SliceOp(value, axis, start, max(start, end), step))
+
+
+def _axis(b: Builder, node: Node, value: SSAValue, default: int = 0) -> int:
+    if not shape_of(value):
+        raise QcompError(f"{node.target} of a 0-d tensor", code="malformed-graph")
+    return axis_of(b.integer(node, "dim", default), len(shape_of(value)))
+
+
+@op("slice.Tensor", "slice_copy.Tensor")
+def slice_(b: Builder, node: Node) -> Result:
+    """Python's slicing of one dimension; ends beyond the tensor are cut."""
+    value = b.tensor(node, "self")
+    axis = _axis(b, node, value)
+    size, step = shape_of(value)[axis], b.integer(node, "step", 1)
+    start = 0 if node.argument("start") is None else b.integer(node, "start")
+    end = size if node.argument("end") is None else b.integer(node, "end")
+    start, end = (min(max(bound + size if bound < 0 else bound, 0), size) for bound in (start, end))
+    return _slice(b, value, axis, start, end, step)
+
+
+@op("narrow.default")
+def narrow(b: Builder, node: Node) -> Result:
+    """`length` elements from `start` on."""
+    value = b.tensor(node, "self")
+    axis, start = _axis(b, node, value), b.integer(node, "start")
+    start += shape_of(value)[axis] if start < 0 else 0
+    return _slice(b, value, axis, start, start + b.integer(node, "length"))
+
+
+@op("select.int", "select_copy.int")
+def select(b: Builder, node: Node) -> Result:
+    """One element of a dimension, which disappears."""
+    value = b.tensor(node, "self")
+    axis = _axis(b, node, value)
+    return _select(b, value, axis, b.integer(node, "index"))
+
+
+def _select(b: Builder, value: SSAValue, axis: int, index: int) -> SSAValue:
+    shape = shape_of(value)
+    index += shape[axis] if index < 0 else 0
+    return reshape_to(b, _slice(b, value, axis, index, index + 1), (*shape[:axis], *shape[axis + 1 :]))
+
+
+def _pieces(b: Builder, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAValue]:
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    return [_slice(b, value, axis, start, start + size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _even(total: int, size: int) -> list[int]:
+    """Pieces of `size`, the last one smaller; one empty piece of an empty dimension."""
+    if size <= 0:
+        return [total]
+    return [min(size, total - start) for start in range(0, total, size)] or [0]
+
+
+@op("split.Tensor", "split.default", "split_copy.Tensor")
+def split(b: Builder, node: Node) -> Result:
+    """Pieces of one size."""
+    value = b.tensor(node, "self")
+    axis = _axis(b, node, value)
+    return _pieces(b, value, axis, _even(shape_of(value)[axis], b.integer(node, "split_size")))
+
+
+@op("split_with_sizes.default", "split.sizes", "split_with_sizes_copy.default")
+def split_with_sizes(b: Builder, node: Node) -> Result:
+    """Pieces of given sizes."""
+    value = b.tensor(node, "self")
+    name = "split_sizes" if node.argument("split_sizes") is not None else "split_size"
+    return _pieces(b, value, _axis(b, node, value), b.integers(node, name))
+
+
+@op("chunk.default")
+def chunk(b: Builder, node: Node) -> Result:
+    """About `chunks` pieces of equal size."""
+    value = b.tensor(node, "self")
+    axis = _axis(b, node, value)
+    total, count = shape_of(value)[axis], b.integer(node, "chunks")
+    return _pieces(b, value, axis, _even(total, -(-total // count)) if total else [0] * count)
+
+
+@op("unbind.int", "unbind_copy.int")
+def unbind(b: Builder, node: Node) -> Result:
+    """Every element of a dimension by itself."""
+    value = b.tensor(node, "self")
+    axis = _axis(b, node, value)
+    return [_select(b, value, axis, index) for index in range(shape_of(value)[axis])]
+
+
+def _common(b: Builder, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """`values` in their common type."""
+    dtype = promotion.result_type(promotion.of_tensor(dtype_of(value), len(shape_of(value))) for value in values)
+    return [b.cast(value, dtype) for value in values]
+
+
+@op("cat.default", "concat.default", "concatenate.default")
+def cat(b: Builder, node: Node) -> Result:
+    """Tensors one after another; torch skips 1-d tensors without elements, whatever the others' rank."""
+    everything = _common(b, b.tensors(node, "tensors"))
+    values = [value for value in everything if shape_of(value) != (0,)] or everything[:1]
+    axis = _axis(b, node, values[0])
+    return values[0] if len(values) == 1 else b.add(nn.CatOp(values, axis))
+
+
+@op("stack.default")
+def stack(b: Builder, node: Node) -> Result:
+    """Tensors of one shape along a new dimension."""
+    values = _common(b, b.tensors(node, "tensors"))
+    shape = shape_of(values[0])
+    axis = axis_of(b.integer(node, "dim", 0), len(shape) + 1)
+    wide = [reshape_to(b, value, (*shape[:axis], 1, *shape[axis:])) for value in values]
+    return wide[0] if len(wide) == 1 else b.add(nn.CatOp(wide, axis))
+
+
+@op("embedding.default")
+def embedding(b: Builder, node: Node) -> Result:
+    """Rows of a table; padding_idx only matters in training."""
+    return b.add(nn.EmbeddingOp(b.tensor(node, "weight"), b.tensor(node, "indices")))
