@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     from qcomp.dialects.context import context
     from qcomp.dialects.text import parse, save
     from qcomp.errors import QcompError
+    from qcomp.frontend import from_torch
+    from qcomp.interpreter.run import interpret
 
 __version__ = "0.1.0"
 
-__all__ = ["QcompError", "__version__", "context", "parse", "save"]
+__all__ = ["QcompError", "__version__", "context", "from_torch", "interpret", "parse", "save"]
 
 _HOMES = {
     "QcompError": "qcomp.errors",
     "context": "qcomp.dialects.context",
+    "from_torch": "qcomp.frontend",
+    "interpret": "qcomp.interpreter.run",
     "parse": "qcomp.dialects.text",
     "save": "qcomp.dialects.text",
 }
