@@ -196,18 +196,27 @@ class ToFloatOp(_ConversionOp):
 
 @irdl_op_definition
 class RoundOp(_ConversionOp):
-    """f32 to i32, rounded half to even; saturating, NaN becomes 0.
+    """f32 to i32, rounded half to even; saturating at -2^22 and 2^22, NaN becomes `nan` (default 0).
 
-    `bounded` promises that the operand is a number of magnitude below 2^31 (the lowering has proved it).
+    Codes have at most 16 bits, so the saturation never shows; it makes room for adding zero points and for rounding
+    by adding 1.5 * 2^23. `bounded` promises that the operand is a number of magnitude up to 2^22.
     """
 
     name = "loop.round"
     bounded = opt_prop_def(UnitAttr)
+    nan = opt_prop_def(IntegerAttr)
 
-    def __init__(self, value: SSAValue, bounded: bool):
+    def __init__(self, value: SSAValue, bounded: bool, nan: int = 0):
         super().__init__(
-            operands=[value], result_types=[tile_like(value.type, i32)], properties={"bounded": _unit(bounded)}
+            operands=[value],
+            result_types=[tile_like(value.type, i32)],
+            properties={"bounded": _unit(bounded), "nan": IntegerAttr(nan, i64) if nan else None},
         )
+
+    @property
+    def nan_result(self) -> int:
+        """What NaN becomes."""
+        return self.nan.value.data if self.nan is not None else 0
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         return (("f32", "i32"),)

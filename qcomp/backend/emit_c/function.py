@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The body of one C function from one loop-level function.
+
+Every tile becomes named C variables, one per unit (`Isa.units`): named variables stay in registers where arrays are
+spilled. Index arithmetic is folded into one linear expression per access.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+
+from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, scalar_constant
+from qcomp.dialects import loop
+from qcomp.errors import QcompError
+
+
+class FunctionEmitter:
+    """Emits the statements of a function; `names` are the C expressions of its buffer arguments."""
+
+    def __init__(self, isa: Isa, names: dict[SSAValue, str], indent: int = 1):
+        self.isa = isa
+        self.lines: list[str] = []
+        self.buffers = dict(names)
+        self.values: dict[SSAValue, list[str]] = {}
+        self._carried: set[SSAValue] = set()
+        self._deferred: dict[SSAValue, list[str]] = {}
+        self._indent = indent
+        self._counter = itertools.count()
+
+    def emit(self, func: FuncOp) -> list[str]:
+        """The lines of the body of `func`."""
+        self._block(func.body.block)
+        return self.lines
+
+    def line(self, text: str) -> None:
+        """Add a line at the current indentation."""
+        self.lines.append("  " * self._indent + text)
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._operation(op)
+
+    def _operation(self, op: Operation) -> None:
+        match op:
+            case loop.ForOp():
+                self._for(op)
+            case loop.LoadOp():
+                self._load(op)
+            case loop.StoreOp():
+                self._store(op)
+            case loop.ViewOp():
+                self._view(op)
+            case loop.ContractOp():
+                self._contract(op)
+            case loop.BroadcastOp():
+                self._broadcast(op)
+            case loop.LookupOp():
+                table = self.buffers[op.table]
+                self._define(op.result, [self.isa.lookup(op, table, unit) for unit in self.values[op.input]])
+            case loop.MultiplyAddOp():
+                operands = (self.values[value] for value in (op.acc, op.lhs, op.rhs))
+                self._define(op.result, [self.isa.multiply_add(op, *units) for units in zip(*operands, strict=True)])
+            case ConstantOp():
+                self._constant(op)
+            case ApplyOp():
+                operands = [self._scalar(value) for value in op.mapOperands]
+                self._define(op.result, [linear_text(*linear(op.map.data.results[0], operands, op.map.data.num_dims))])
+            case ReturnOp() | loop.YieldOp():
+                pass
+            case CallOp():
+                arguments = ", ".join(self.buffers[value] for value in op.arguments)
+                self.line(f"{op.callee.root_reference.data}({arguments});")
+            case _:
+                self._elementwise(op)
+
+    def _elementwise(self, op: Operation) -> None:
+        if len(op.results) != 1 or len(op.operands) not in (1, 2):
+            raise QcompError.at(op, "is not emitted as C", code="emit")
+        operands = [self.values[value] for value in op.operands]
+        if len(operands) == 1:
+            self._define(op.results[0], [self.isa.unary(op, unit) for unit in operands[0]])
+        else:
+            self._define(op.results[0], [self.isa.binary(op, *pair) for pair in zip(*operands, strict=True)])
+
+    def _define(self, value: SSAValue, expressions: Sequence[str], mutable: bool = False) -> list[str]:
+        name = f"v{next(self._counter)}"
+        kind = self.isa.unit_type(value)
+        units = [name] if len(expressions) == 1 else [f"{name}_{unit}" for unit in range(len(expressions))]
+        for unit, text in zip(units, expressions, strict=True):
+            self.line(f"{'' if mutable else 'const '}{kind} {unit} = {text};")
+        self.values[value] = units
+        return units
+
+    def _constant(self, op: ConstantOp) -> None:
+        if is_tile(op.result):
+            count = self.isa.units(op.result)
+            (unit,) = self._define(op.result, [self.isa.constant(op, op.result)])
+            self.values[op.result] = [unit] * count
+        else:
+            self.values[op.result] = [scalar_constant(op)]
+
+    def _scalar(self, value: SSAValue) -> str:
+        (unit,) = self.values[value]
+        return unit
+
+    def _for(self, op: loop.ForOp) -> None:
+        bounds, step = op.constant_bounds(), op.step.value.data
+        carried = [self._carry(value, init) for value, init in zip(op.body.block.args[1:], op.inits, strict=True)]
+        once = bounds is not None and bounds[0] < bounds[1] <= bounds[0] + step
+        if once and bounds is not None:
+            self.values[op.induction] = [str(bounds[0])]
+            self.line("{")
+        else:
+            index = f"i{next(self._counter)}"
+            self.values[op.induction] = [index]
+            low = self._bound(op.lower.data, op.lower_operands, ">")
+            high = self._bound(op.upper.data, op.upper_operands, "<")
+            advance = f"++{index}" if step == 1 else f"{index} += {step}"
+            if op.kind is not None and op.kind.data == "unroll":
+                self.line("UNROLL")
+            self.line(f"for (ptrdiff_t {index} = {low}; {index} < {high}; {advance}) {{")
+        self._indent += 1
+        self._block(op.body.block)
+        self._assign(carried, [self.values[value] for value in op.terminator.values])
+        self._indent -= 1
+        self.line("}")
+        for value, units in zip(op.outputs, carried, strict=True):
+            self.values[value] = units
+
+    def _carry(self, argument: SSAValue, init: SSAValue) -> list[str]:
+        """Variables for a carried value; an outer loop's own, when nothing else reads the value it starts from."""
+        if init in self._carried and len(list(init.uses)) == 1:
+            self.values[argument] = self.values[init]
+        else:
+            self._define(argument, self.values[init], mutable=True)
+        self._carried.add(argument)
+        return self.values[argument]
+
+    def _assign(self, carried: Sequence[list[str]], yielded: Sequence[list[str]]) -> None:
+        targets = [unit for units in carried for unit in units]
+        sources = [unit for units in yielded for unit in units]
+        crossing = {source for target, source in zip(targets, sources, strict=True) if source != target} & set(targets)
+        if crossing:
+            raise QcompError("a loop that exchanges carried values is not emitted as C", code="emit")
+        for target, source in zip(targets, sources, strict=True):
+            if target != source:
+                self.line(f"{target} = {source};")
+
+    def _bound(self, bound: AffineMap, operands: Sequence[SSAValue], pick: str) -> str:
+        names = [self._scalar(value) for value in operands]
+        texts = [linear_text(*linear(expr, names)) for expr in bound.results]
+        text = texts[0]
+        for other in texts[1:]:
+            text = f"({text} {pick} {other} ? {text} : {other})"
+        return text
+
+    def _address(
+        self, op: loop.LoadOp | loop.StoreOp, value: SSAValue
+    ) -> tuple[list[str], tuple[int, ...], int | None]:
+        """One address per unit, the strides inside a unit, and the valid count."""
+        kind, indices, operands, over, steps, valid = op.access
+        strides = row_major(kind.get_shape())
+        names = [self._scalar(operand) for operand in operands]
+        terms, constant = dict[str, int](), 0
+        for expr, stride in zip(indices.results, strides, strict=True):
+            more, offset = linear(expr, names)
+            constant += stride * offset
+            for name, factor in more.items():
+                terms[name] = terms.get(name, 0) + stride * factor
+        base = linear_text(terms, 0)
+        buffer = self.buffers[op.memref]
+        if base != "0":
+            pointer = f"p{next(self._counter)}"
+            const = "" if isinstance(op, loop.StoreOp) else "const "
+            self.line(f"{const}{c_type(kind.element_type)} *const {pointer} = {buffer} + {base};")
+        else:
+            pointer = buffer
+        moves = [step * strides[dim] for dim, step in zip(over, steps, strict=True)]
+        held = len(self.isa.unit_shape(value)) if over else 0
+        shape = loop.tile_shape(value.type)
+        grid = [range(size) for size in shape[: len(shape) - held]]
+        offsets = [
+            constant + sum(place * move for place, move in zip(places, moves, strict=False))
+            for places in itertools.product(*grid)
+        ]
+        addresses = [f"{pointer} + {offset}" if offset else pointer for offset in offsets]
+        return addresses, tuple(moves[len(moves) - held :]) if held else (), valid
+
+    def _load(self, op: loop.LoadOp) -> None:
+        addresses, strides, valid = self._address(op, op.result)
+        units = [self.isa.load(op.result, address, strides, valid) for address in addresses]
+        uses = list(op.result.uses)
+        if len(units) > 1 and len(uses) == 1 and isinstance(uses[0].operation, loop.ContractOp) and uses[0].index == 1:
+            # Read row by row where it is used: all rows at once would not fit the registers.
+            self._deferred[op.result] = units
+        else:
+            self._define(op.result, units)
+
+    def _store(self, op: loop.StoreOp) -> None:
+        addresses, strides, valid = self._address(op, op.value)
+        for unit, address in zip(self.values[op.value], addresses, strict=True):
+            self.line(self.isa.store(op.value, unit, address, strides, valid))
+
+    def _view(self, op: loop.ViewOp) -> None:
+        kind = cast(MemRefType[Attribute], op.result.type)
+        source = cast(MemRefType[Attribute], op.source.type)
+        offset = op.offset.value.data // loop.element_bytes(source.element_type)
+        text = self.buffers[op.source] + (f" + {offset}" if offset else "")
+        if kind.element_type != source.element_type:
+            text = f"({c_type(kind.element_type)} *)(void *)({text})"
+        self.buffers[op.result] = text
+
+    def _contract(self, op: loop.ContractOp) -> None:
+        acc, rhs = self.values[op.acc], self.values[op.rhs]
+        deferred = self._deferred.get(op.lhs)
+        lhs = deferred or self.values[op.lhs]
+        group = 1 if self.isa.unit_shape(op.lhs) else loop.tile_shape(op.lhs.type)[-1]
+        columns = len(rhs) // group
+        kind, name = f"const {self.isa.unit_type(op.result)} ", f"v{next(self._counter)}"
+        units = [name] if len(acc) == 1 else [f"{name}_{unit}" for unit in range(len(acc))]
+        if op.acc in self._carried and len(list(op.acc.uses)) == 1:
+            # In place: compilers keep versions of one variable in one register.
+            kind, units = "", acc
+            self._carried.add(op.result)
+        for unit, text in enumerate(acc):
+            row, column = divmod(unit, columns)
+            left = lhs[row * group : (row + 1) * group]
+            if deferred and group == 1:
+                if column == 0:
+                    self.line(f"const {self.isa.unit_type(op.lhs)} {name}_row{row} = {left[0]};")
+                left = [f"{name}_row{row}"]
+            for place in range(group):
+                text = self.isa.contract(op, text, left[place], rhs[column * group + place])
+            self.line(f"{kind}{units[unit]} = {text};")
+        self.values[op.result] = units
+
+    def _broadcast(self, op: loop.BroadcastOp) -> None:
+        source = self.values[op.input]
+        count = self.isa.units(op.result)
+        if not is_tile(op.input):
+            (unit,) = self._define(op.result, [self.isa.broadcast(op, source[0])])
+            self.values[op.result] = [unit] * count
+        else:
+            self.values[op.result] = source * (count // len(source))
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides of a row-major buffer."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def linear(expr: AffineExpr, names: Sequence[str], dims: int = 0) -> tuple[dict[str, int], int]:
+    """`expr` as factors of C expressions and a constant. Operands are never negative where they are divided."""
+    match expr:
+        case AffineConstantExpr():
+            return {}, expr.value
+        case AffineSymExpr():
+            return _name(names[dims + expr.position])
+        case AffineBinaryOpExpr():
+            left, left_constant = linear(expr.lhs, names, dims)
+            right, right_constant = linear(expr.rhs, names, dims)
+            if expr.kind == AffineBinaryOpKind.Add:
+                merged = dict(left)
+                for name, factor in right.items():
+                    merged[name] = merged.get(name, 0) + factor
+                return merged, left_constant + right_constant
+            if expr.kind == AffineBinaryOpKind.Mul and (not right or not left):
+                factor, terms, constant = (right_constant, left, left_constant) if not right else (
+                    left_constant, right, right_constant
+                )  # fmt: skip
+                return {name: factor * value for name, value in terms.items()}, factor * constant
+            return _divided(expr.kind, linear_text(left, left_constant), right_constant)
+        case _:
+            return _name(names[expr.position])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def _name(text: str) -> tuple[dict[str, int], int]:
+    return ({}, int(text)) if text.lstrip("-").isdigit() else ({text: 1}, 0)
+
+
+def _divided(kind: AffineBinaryOpKind, text: str, divisor: int) -> tuple[dict[str, int], int]:
+    match kind:
+        case AffineBinaryOpKind.FloorDiv:
+            return _name(f"(({text}) / {divisor})")
+        case AffineBinaryOpKind.CeilDiv:
+            return _name(f"(({text} + {divisor - 1}) / {divisor})")
+        case AffineBinaryOpKind.Mod:
+            return _name(f"(({text}) % {divisor})")
+        case _:
+            raise QcompError(f"index expression {text} is not affine", code="emit")
+
+
+def linear_text(terms: dict[str, int], constant: int) -> str:
+    """A linear expression as C text."""
+    parts = [name if factor == 1 else f"{factor} * {name}" for name, factor in terms.items() if factor]
+    if constant or not parts:
+        parts.append(str(constant))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def is_index(value: SSAValue) -> bool:
+    """Whether `value` is an index."""
+    return isinstance(value.type, IndexType)

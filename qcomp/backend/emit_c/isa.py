@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How values and ops are spelled in C. `Isa` is plain scalar C99; an instruction set overrides what it has.
+
+A tile is held in *units*, each one C variable: a scalar here, a vector register in a subclass. `unit_shape` says how
+many trailing elements of a tile one unit holds.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qcomp.dialects import loop
+from qcomp.errors import QcompError
+
+C_TYPES = {"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "index": "ptrdiff_t"}
+_INFIX = {
+    "arith.addi": "+", "arith.subi": "-", "arith.muli": "*", "arith.addf": "+", "arith.subf": "-", "arith.mulf": "*",
+    "arith.divf": "/",
+}  # fmt: skip
+
+
+def c_type(element: Attribute) -> str:
+    """The C type of a scalar of type `element`."""
+    name = str(element)
+    if name not in C_TYPES:
+        raise QcompError(f"no C type for {name}", code="emit")
+    return C_TYPES[name]
+
+
+def float_literal(value: float) -> str:
+    """An exact float constant."""
+    if math.isnan(value):
+        return "(0.0f / 0.0f)"
+    if math.isinf(value):
+        return "(1.0f / 0.0f)" if value > 0 else "(-1.0f / 0.0f)"
+    value = struct.unpack("f", struct.pack("f", value))[0]
+    text = value.hex() + "f"
+    if value == int(value) and abs(value) < 2**24:
+        text = f"{value:.1f}f"
+    return f"({text})" if text.startswith("-") else text
+
+
+def int_literal(value: int) -> str:
+    """A 32-bit integer constant."""
+    if value == -(2**31):
+        return "(-2147483647 - 1)"
+    return f"({value})" if value < 0 else str(value)
+
+
+class Isa:
+    """Scalar C99."""
+
+    includes: Sequence[str] = ()
+
+    def unit_shape(self, value: SSAValue) -> tuple[int, ...]:
+        """Trailing dimensions of a tile that one unit holds; () means one element."""
+        return ()
+
+    def unit_type(self, value: SSAValue) -> str:
+        """The C type of a unit of `value`."""
+        return c_type(loop.tile_element(value.type))
+
+    def units(self, value: SSAValue) -> int:
+        """How many units hold `value`."""
+        shape = loop.tile_shape(value.type)
+        held = self.unit_shape(value)
+        if held and shape[len(shape) - len(held) :] != held:
+            raise QcompError(f"tile {value.type} does not fit registers of {list(held)}", code="emit")
+        return math.prod(shape[: len(shape) - len(held)])
+
+    def load(self, value: SSAValue, address: str, strides: Sequence[int], valid: int | None) -> str:
+        """One unit read from `address`; `strides` are the element strides of the unit's dimensions."""
+        return f"*({address})"
+
+    def store(self, value: SSAValue, unit: str, address: str, strides: Sequence[int], valid: int | None) -> str:
+        """The statement that writes one unit."""
+        return f"*({address}) = {unit};"
+
+    def constant(self, op: Operation, value: SSAValue) -> str:
+        """One unit of an arith.constant."""
+        return self.splat(value, scalar_constant(op))
+
+    def splat(self, value: SSAValue, scalar: str) -> str:
+        """One unit with every element equal to the C scalar `scalar`."""
+        return scalar
+
+    def broadcast(self, op: loop.BroadcastOp, unit: str) -> str:
+        """One unit of the result from the scalar `unit`."""
+        return self.splat(op.result, unit)
+
+    def contract(self, op: loop.ContractOp, acc: str, lhs: str, rhs: str) -> str:
+        """acc + lhs * rhs for one unit each."""
+        return self.multiply_add(op, acc, lhs, rhs)
+
+    def multiply_add(self, op: loop.ContractOp | loop.MultiplyAddOp, acc: str, lhs: str, rhs: str) -> str:
+        """acc + lhs * rhs for one unit each."""
+        if str(loop.tile_element(op.acc.type)) == "f32":
+            return f"{acc} + {lhs} * {rhs}"
+        return f"{acc} + {_widen(lhs, op.lhs_unsigned is not None)} * {_widen(rhs, op.rhs_unsigned is not None)}"
+
+    def unary(self, op: Operation, unit: str) -> str:
+        """One unit of the result of a unary loop op."""
+        match op:
+            case loop.ExtendOp():
+                return _widen(unit, op.unsigned is not None)
+            case loop.ToFloatOp():
+                return f"(float){unit}"
+            case loop.RoundOp():
+                bounded = op.bounded is not None
+                return f"round_bounded({unit})" if bounded else f"round_saturated({unit}, {op.nan_result})"
+            case loop.NarrowOp():
+                low, high = (int_literal(bound) for bound in op.bounds)
+                return f"(int8_t)({unit} < {low} ? {low} : {unit} > {high} ? {high} : {unit})"
+            case loop.ClampOp():
+                low, high = op.bounds
+                text = unit
+                if low > -math.inf:
+                    text = f"({text} < {float_literal(low)} ? {float_literal(low)} : {text})"
+                if high < math.inf:
+                    text = f"clamp_above({text}, {float_literal(high)})"
+                return text
+            case _:
+                raise QcompError.at(op, "is not emitted as C", code="emit")
+
+    def lookup(self, op: loop.LookupOp, table: str, unit: str) -> str:
+        """One unit of table entries."""
+        return f"{table}[(uint8_t){unit}]"
+
+    def binary(self, op: Operation, lhs: str, rhs: str) -> str:
+        """One unit of the result of a binary arith op."""
+        if op.name in _INFIX:
+            return f"{lhs} {_INFIX[op.name]} {rhs}"
+        match op.name:
+            case "arith.maxsi":
+                return f"({lhs} > {rhs} ? {lhs} : {rhs})"
+            case "arith.minsi":
+                return f"({lhs} < {rhs} ? {lhs} : {rhs})"
+            case "arith.maxui":
+                return f"((uint8_t){lhs} > (uint8_t){rhs} ? {lhs} : {rhs})"
+            case "arith.minui":
+                return f"((uint8_t){lhs} < (uint8_t){rhs} ? {lhs} : {rhs})"
+            case "arith.maximumf":
+                return f"({rhs} > {lhs} || {rhs} != {rhs} ? {rhs} : {lhs})"
+            case "arith.minimumf":
+                return f"({rhs} < {lhs} || {rhs} != {rhs} ? {rhs} : {lhs})"
+            case "arith.shli":
+                return f"{lhs} * (1 << {rhs})"
+            case _:
+                raise QcompError.at(op, "is not emitted as C", code="emit")
+
+
+def _widen(unit: str, unsigned: bool) -> str:
+    return f"(int32_t)(uint8_t){unit}" if unsigned else f"(int32_t){unit}"
+
+
+def scalar_constant(op: Operation) -> str:
+    """The C literal of an arith.constant; tiles must be splats."""
+    value = op.properties["value"]
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        first = value.get_values()[0]
+        return float_literal(first) if isinstance(first, float) else int_literal(int(first))  # pyright: ignore[reportArgumentType]
+    if isinstance(value, FloatAttr):
+        return float_literal(value.value.data)
+    if isinstance(value, IntegerAttr):
+        return int_literal(value.value.data)
+    raise QcompError.at(op, f"constant {value} is not emitted as C", code="emit")
+
+
+def is_tile(value: SSAValue) -> bool:
+    """Whether `value` is a tile rather than a scalar."""
+    return isinstance(value.type, VectorType)

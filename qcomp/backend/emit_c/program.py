@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A loop-level module as a C program: NAME.c with the kernels and NAME_run, NAME.h, and the constants by symbol."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from qcomp.backend.emit_c import prelude
+from qcomp.backend.emit_c.avx512 import Avx512
+from qcomp.backend.emit_c.function import FunctionEmitter
+from qcomp.backend.emit_c.isa import Isa, c_type
+from qcomp.backend.target import Target
+from qcomp.dialects import loop
+from qcomp.dialects.constant import Array
+from qcomp.dialects.location import describe
+from qcomp.errors import QcompError
+
+ARENA_ALIGNMENT = 64
+_ISAS = {"c": Isa, "avx512": Avx512}
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
+    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main arena"
+    " and bool class delete namespace new not operator or private public template this throw true false try using"
+    " virtual xor asm bitand bitor catch compl explicit export friend mutable protected typename wchar_t".split()
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input, output or the arena of the emitted function."""
+
+    name: str
+    role: str
+    type: MemRefType[Attribute]
+    title: str
+
+
+@dataclass
+class CProgram:
+    """The emitted texts and constants of one model."""
+
+    name: str
+    source: str
+    header: str
+    arguments: Sequence[Argument]
+    arena_bytes: int
+    constants: dict[str, Array] = field(default_factory=dict[str, Array])
+
+
+def c_identifier(text: str, fallback: str) -> str:
+    """`text` as a C identifier that is no keyword and has no reserved form; `fallback` when nothing is left of it."""
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    if not name:
+        name = fallback
+    if name[0].isdigit() or name in _KEYWORDS or name.startswith("_"):
+        name = f"{fallback}_{name}"
+    return name[:63]
+
+
+def comment(text: str) -> str:
+    """`text` safe inside a C comment."""
+    printable = "".join(char if char.isprintable() and ord(char) < 128 else "?" for char in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")[:200]
+
+
+def emit_program(module: ModuleOp, target: Target, name: str) -> CProgram:
+    """C for a loop-level `module` after plan-memory. `name` prefixes every public symbol."""
+    return _Emitter(module, target, c_identifier(name, "net")).emit()
+
+
+class _Emitter:
+    def __init__(self, module: ModuleOp, target: Target, name: str):
+        self.target = target
+        self.name = name
+        self.functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+        self.main = next((func for func in self.functions if func.sym_name.data == "main"), None)
+        self.constants: dict[str, Array] = {}
+        self._symbols: dict[tuple[str, str], str] = {}
+
+    def emit(self) -> CProgram:
+        if self.main is None:
+            raise QcompError("the module has no function main", code="emit")
+        arguments = self._arguments(self.main)
+        arena = next((arg for arg in arguments if arg.role == "arena"), None)
+        arena_bytes = loop.memref_bytes(arena.type) if arena else 0
+        run = self._run(self.main, arguments)
+        kernels = [self._kernel(func) for func in self.functions if func is not self.main]
+        body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run])
+        source = self._source(body)
+        header = self._header(arguments, arena_bytes)
+        return CProgram(self.name, source, header, arguments, arena_bytes, self.constants)
+
+    def _arguments(self, main: FuncOp) -> list[Argument]:
+        taken: set[str] = set()
+        found: list[Argument] = []
+        for position, value in enumerate(main.body.block.args):
+            attributes = _argument_attributes(main, position)
+            role = "arena" if "qcomp.arena" in attributes else "output" if "qcomp.output" in attributes else "input"
+            title = attributes.get("nn.name")
+            title = title.data if isinstance(title, StringAttr) else (value.name_hint or "")
+            name = "arena" if role == "arena" else c_identifier(title, role)
+            while name in taken:
+                name = f"{name}_{position}"
+            taken.add(name)
+            found.append(Argument(name, role, cast(MemRefType[Attribute], value.type), title))
+        return found
+
+    def _kernel(self, func: FuncOp) -> list[str]:
+        written = {op.memref for op in func.walk() if isinstance(op, loop.StoreOp)}
+        names: dict[SSAValue, str] = {}
+        parameters: list[str] = []
+        for position, value in enumerate(func.body.block.args):
+            name = c_identifier(value.name_hint or "", f"arg{position}")
+            names[value] = name if name not in names.values() else f"{name}_{position}"
+            kind = cast(MemRefType[Attribute], value.type)
+            const = "" if value in written else "const "
+            parameters.append(f"{const}{c_type(kind.element_type)} *{names[value]}")
+        emitter = FunctionEmitter(_ISAS[self.target.isa](), names)
+        body = emitter.emit(func)
+        vector = "VECTOR " if self.target.attribute else ""
+        origin = comment(describe(func.location) or "")
+        head = [f"/* {func.sym_name.data}{': ' + origin if origin else ''} */"]
+        return [*head, *_wrap(f"{vector}static void {func.sym_name.data}(", parameters, ") {"), *body, "}"]
+
+    def _run(self, main: FuncOp, arguments: Sequence[Argument]) -> list[str]:
+        emitter = FunctionEmitter(_ISAS[self.target.isa](), {})
+        for value, argument in zip(main.body.block.args, arguments, strict=True):
+            cast_text = "(int8_t *)" if argument.role == "arena" else ""
+            emitter.buffers[value] = cast_text + argument.name
+        for op in main.walk():
+            if isinstance(op, loop.ConstantOp):
+                emitter.buffers[op.result] = self._symbol(op)
+        lines: list[str] = []
+        for op in main.body.block.ops:
+            if isinstance(op, loop.ConstantOp):
+                continue
+            if isinstance(op, CallOp) and (origin := describe(op.location)):
+                emitter.line(f"/* {comment(origin)} */")
+            emitter._operation(op)  # pyright: ignore[reportPrivateUsage]
+        lines += _wrap(f"void {self.name}_run(", self._parameters(arguments), ") {")
+        if not any(argument.role == "arena" for argument in arguments):
+            lines.append("  (void)arena;")
+        return [*lines, *emitter.lines, "}"]
+
+    def _parameters(self, arguments: Sequence[Argument]) -> list[str]:
+        texts: list[str] = []
+        for argument in arguments:
+            if argument.role == "arena":
+                continue
+            const = "const " if argument.role == "input" else ""
+            texts.append(f"{const}{c_type(argument.type.element_type)} *{argument.name}")
+        return [*texts, "void *arena"]
+
+    def _symbol(self, op: loop.ConstantOp) -> str:
+        kind = cast(MemRefType[Attribute], op.result.type)
+        key = (op.value.data.digest, str(kind))
+        if key not in self._symbols:
+            self._symbols[key] = f"{self.name}_w{len(self._symbols)}"
+            self.constants[self._symbols[key]] = op.value.array.view(_signless(op.value.array))
+        return self._symbols[key]
+
+    def _source(self, body: str) -> str:
+        helpers = prelude.helpers([body])
+        includes = [f'"{self.name}.h"']
+        isa = _ISAS[self.target.isa]()
+        includes += [f"<{name}>" for name in isa.includes]
+        if prelude.needs_memcpy(helpers + body):
+            includes.append("<string.h>")
+        externs = "\n".join(
+            f"extern const {numpy_c_type(array)} {symbol}[{max(array.size, 1)}];"
+            for symbol, array in self.constants.items()
+        )
+        vector = ""
+        if self.target.attribute:
+            vector = f'#define VECTOR __attribute__((target("{self.target.attribute}")))\n'
+        parts = [
+            f"/* {self.name} for {self.target.name}. SPDX-License-Identifier: 0BSD. Made by qcomp. */",
+            "\n".join(f"#include {name}" for name in includes),
+            prelude.HEAD + vector,
+            externs,
+            helpers,
+            body,
+        ]
+        return "\n".join(part for part in parts if part)
+
+    def _header(self, arguments: Sequence[Argument], arena_bytes: int) -> str:
+        upper = self.name.upper()
+        notes = "\n".join(
+            f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}{list(arg.type.get_shape())}"
+            for arg in arguments
+            if arg.role != "arena"
+        )
+        prototype = "\n".join(_wrap(f"void {self.name}_run(", self._parameters(arguments), ");"))
+        return f"""\
+/* {self.name} for {self.target.name}. SPDX-License-Identifier: 0BSD. Made by qcomp. */
+#ifndef {upper}_H
+#define {upper}_H
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {upper}_ARENA_SIZE {max(arena_bytes, 1)}
+#define {upper}_ARENA_ALIGNMENT {ARENA_ALIGNMENT}
+
+/* One inference, re-entrant: all state lives in the arena of {upper}_ARENA_SIZE bytes that the caller gives.
+{notes}
+ */
+{prototype}
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def _argument_attributes(main: FuncOp, position: int) -> dict[str, Attribute]:
+    if main.arg_attrs is None:
+        return {}
+    entry = main.arg_attrs.data[position]
+    return dict(cast(DictionaryAttr, entry).data)
+
+
+def _signless(array: Array) -> str:
+    return f"int{array.dtype.itemsize * 8}" if array.dtype.kind in "iub" else array.dtype.name
+
+
+def numpy_c_type(array: Array) -> str:
+    """The C type of the elements of a constant."""
+    return {"int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "float32": "float"}[
+        array.dtype.name
+    ]
+
+
+def _wrap(head: str, parameters: Sequence[str], tail: str) -> list[str]:
+    one = head + ", ".join(parameters) + tail
+    if len(one) <= 100:
+        return [one]
+    return [head, *(f"    {text}{',' if text is not parameters[-1] else tail}" for text in parameters)]
