@@ -2,7 +2,8 @@
 """Which reference function gives the meaning of which op.
 
 ``@meaning(AddOp)`` binds a function ``(op, arrays) -> array`` that works on real values; ``coded=`` adds one for
-quantized operands that returns None where the general rule applies:
+operands or results that are quantized: it gets stored arrays, returns codes or a float32 result, and None where the
+general rule applies:
 
     an op on quantized tensors is  quantize(op(dequantize(operands)))
 
@@ -49,9 +50,7 @@ _meanings: dict[type[Operation], Meaning] = {}
 _BUILT_IN = ("quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement")
 
 
-def meaning(
-    *ops: type[Operation], coded: Coded | None = None, raw: bool = False
-) -> Callable[[RealT], RealT]:
+def meaning(*ops: type[Operation], coded: Coded | None = None, raw: bool = False) -> Callable[[RealT], RealT]:
     """Decorator that binds a function to op classes."""
 
     def bind(function: RealT) -> RealT:
@@ -103,7 +102,7 @@ def _apply(found: Meaning, op: Operation, operands: Arrays) -> Array:
     if found.coded is not None:
         codes = found.coded(op, operands)
         if codes is not None:
-            return codes
+            return narrow(codes, result.element_type)
     return store(found.real(op, [real_value(a, k) for a, k in zip(operands, kinds, strict=True)]), op)
 
 
@@ -131,6 +130,4 @@ def _check_result(op: Operation, result: Array) -> None:
     shape = kind.get_shape()
     fits = len(shape) == result.ndim and all(a in (-1, b) for a, b in zip(shape, result.shape, strict=True))
     if not fits or result.dtype != expected:
-        raise QcompError.at(
-            op, f"evaluates to {result.dtype}{list(result.shape)}, its type is {kind}", code="internal"
-        )
+        raise QcompError.at(op, f"evaluates to {result.dtype}{list(result.shape)}, its type is {kind}", code="internal")

@@ -45,6 +45,13 @@ def _named(op: nn.WeightedOp, arrays: Arrays) -> tuple[Array, Array, Array | Non
     return arrays[0], arrays[1], bias, residual
 
 
+def _stored(op: nn.WeightedOp, arrays: Arrays) -> tuple[Array, Array, Array | None, Array | None]:
+    value, weight, bias, residual = _named(op, arrays)
+    if residual is not None and op.residual is not None and encoding_of(op.residual.type) is None:
+        residual = real_value(residual, tensor(op.residual))
+    return value, weight, bias, residual
+
+
 def _window(op: nn.ConvolutionOp) -> dict[str, Any]:
     return {
         "stride": ints(op.stride), "padding": op.padding_pairs,
@@ -53,7 +60,7 @@ def _window(op: nn.ConvolutionOp) -> dict[str, Any]:
 
 
 def _integer_convolution(op: nn.ConvolutionOp, arrays: Arrays) -> Array | None:
-    value, weight, bias, residual = _named(op, arrays)
+    value, weight, bias, residual = _stored(op, arrays)
     plan = plan_of(op, weight, bias)
     return None if plan is None else contraction.integer_convolution(value, weight, plan, residual, **_window(op))
 
@@ -65,7 +72,7 @@ def _convolution(op: nn.ConvolutionOp, arrays: Arrays) -> Array:
 
 
 def _integer_linear(op: nn.LinearOp, arrays: Arrays) -> Array | None:
-    value, weight, bias, residual = _named(op, arrays)
+    value, weight, bias, residual = _stored(op, arrays)
     plan = plan_of(op, weight, bias)
     return None if plan is None else contraction.integer_linear(value, weight, plan, residual)
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+
 import numpy as np
 
 from qcomp.dialects import nn
 from qcomp.dialects.element import is_float, numpy_dtype
 from qcomp.dialects.nn.base import tensor
-from qcomp.dialects.quant import expressed_type
-from qcomp.interpreter.dispatch import Arrays, meaning
+from qcomp.dialects.quant import encoding_of, expressed_type, storage_range
+from qcomp.interpreter.dispatch import Arrays, meaning, meaning_of, real_value, store
 from qcomp.interpreter.reference import elementwise, transcendental
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.elementwise import clamp
@@ -40,7 +41,32 @@ _BINARY: dict[type[nn.BinaryOp], Callable[[Array, Array], Array]] = {
 }
 
 
-@meaning(*_UNARY)
+def code_table(op: nn.UnaryOp) -> Array | None:
+    """The result's code for every storage value of the operand, smallest first; None unless that is a finite table.
+
+    A table exists when operand and result are quantized per tensor and the operand has at most 8 bits.
+    """
+    source, target = encoding_of(op.input.type), encoding_of(op.result.type)
+    if source is None or target is None or not (source.per_tensor and target.per_tensor) or source.dtype.itemsize > 1:
+        return None
+    found = meaning_of(type(op))
+    assert found is not None
+    low, _ = storage_range(source.signed, 8)
+    codes = np.arange(low, low + 256).astype(source.dtype)
+    with np.errstate(all="ignore"):
+        return store(found.real(op, [real_value(codes, tensor(op.input))]), op)
+
+
+def _coded_unary(op: nn.UnaryOp, arrays: Arrays) -> Array | None:
+    table = code_table(op)
+    if table is None:
+        return None
+    # Two's complement: flipping the top bit of a signed code gives its index.
+    index = arrays[0].view(np.uint8) ^ np.uint8(0x80 if arrays[0].dtype.kind == "i" else 0)
+    return np.take(table, index)
+
+
+@meaning(*_UNARY, coded=_coded_unary)
 def _unary(op: nn.UnaryOp, arrays: Arrays) -> Array:
     return _UNARY[type(op)](arrays[0])
 
@@ -55,17 +81,17 @@ def _binary(op: nn.BinaryOp, arrays: Arrays) -> Array:
     return clamp(widen(narrow(result, element), element), *op.activation.bounds)
 
 
-@meaning(nn.ClampOp)
+@meaning(nn.ClampOp, coded=_coded_unary)
 def _clamp(op: nn.ClampOp, arrays: Arrays) -> Array:
     return clamp(arrays[0], *op.bounds)
 
 
-@meaning(nn.LeakyReluOp)
+@meaning(nn.LeakyReluOp, coded=_coded_unary)
 def _leaky_relu(op: nn.LeakyReluOp, arrays: Arrays) -> Array:
     return elementwise.leaky_relu(arrays[0], op.negative_slope.value.data)
 
 
-@meaning(nn.GeluOp)
+@meaning(nn.GeluOp, coded=_coded_unary)
 def _gelu(op: nn.GeluOp, arrays: Arrays) -> Array:
     return transcendental.gelu(arrays[0], op.approximate.data)
 

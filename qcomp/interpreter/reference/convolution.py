@@ -51,13 +51,14 @@ def convolve(
 
 
 def pad_spatial(value: Array, padding: Sequence[tuple[int, int]], fill: float = 0) -> Array:
-    """`value` [N, C, *spatial] with borders of `fill`; `value` itself when there are none."""
+    """`value` [..., *spatial] with borders of `fill`; `value` itself when there are none."""
     if not any(begin or end for begin, end in padding):
         return value
-    sizes = [size + begin + end for size, (begin, end) in zip(value.shape[2:], padding, strict=True)]
-    padded = np.full((*value.shape[:2], *sizes), fill, value.dtype)
-    inner = tuple(slice(begin, begin + size) for size, (begin, _) in zip(value.shape[2:], padding, strict=True))
-    padded[(slice(None), slice(None), *inner)] = value
+    lead, spatial = value.shape[: -len(padding)], value.shape[-len(padding) :]
+    sizes = [size + begin + end for size, (begin, end) in zip(spatial, padding, strict=True)]
+    padded = np.full((*lead, *sizes), fill, value.dtype)
+    inner = tuple(slice(begin, begin + size) for size, (begin, _) in zip(spatial, padding, strict=True))
+    padded[(..., *inner)] = value
     return padded
 
 

@@ -78,7 +78,7 @@ def integer_plan(
     _require(not weight_encoding.zero_points.any(), "weight has a zero point that is not 0")
     _require_per_tensor(input_encoding, output_encoding, residual_encoding)
     rows = np.abs(weight.astype(np.int64)).reshape(weight.shape[0], -1)
-    bound: Int64Array = rows.sum(axis=1) * _reach(input_encoding)
+    bound: Int64Array = rows.sum(axis=1) * largest_distance(input_encoding)
     unit = np.broadcast_to(input_encoding.scale * weight_encoding.scales, bound.shape)
     if bias_encoding is not None and bias is not None:
         shift, held = _coded_bias(bound, unit, bias, bias_encoding)
@@ -98,7 +98,9 @@ def matmul_plan(
     _require(not rhs_encoding.zero_points.any(), "right side has a zero point that is not 0")
     _require_per_tensor(lhs_encoding, output_encoding, None)
     unit = np.atleast_1d(lhs_encoding.scale * rhs_encoding.scales)
-    bound = np.full(unit.shape, inner * _reach(lhs_encoding) * _reach(rhs_encoding), np.int64)
+    bound = np.full(
+        unit.shape, inner * largest_distance(lhs_encoding) * max(rhs_encoding.qmax, -rhs_encoding.qmin), np.int64
+    )
     shift, held = _float_bias(bound, unit, None)
     return _plan(lhs_encoding, output_encoding, None, bound, shift, held, unit, None)
 
@@ -109,6 +111,11 @@ def activation_codes(encoding: Encoding, activation: tuple[float, float] | None)
         return encoding.qmin, encoding.qmax
     low, high = (code_of(bound, encoding) for bound in activation)
     return min(low, high), high
+
+
+def largest_distance(encoding: Encoding) -> int:
+    """The largest |code - zero_point| of a per-tensor encoding."""
+    return max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
 
 
 def _plan(
@@ -144,11 +151,6 @@ def _coded_bias(bound: Int64Array, unit: Float64Array, codes: Array, encoding: E
     held = codes.astype(np.int64)
     _require(bool((bound + np.abs(held) < LIMIT).all()), "int32 accumulator overflows with the quantized bias")
     return 0, held.astype(np.int32)
-
-
-def _reach(encoding: Encoding) -> int:
-    """The largest |code - zero_point|."""
-    return max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
 
 
 def _factor(value: Float64Array | np.float64) -> Float32Array:

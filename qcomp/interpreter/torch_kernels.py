@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which aten overload each nn op stands for: the ones that torch.export writes, with the same arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import BFloat16Type
+from xdsl.ir import Operation
+
+from qcomp.dialects import nn
+from qcomp.dialects.element import numpy_dtype
+from qcomp.dialects.nn.base import ints, shape, tensor
+
+Values = Sequence[Any]
+Kernel = Callable[[Any, Values], Any]
+
+
+def kernels(torch: Any) -> dict[type[Operation], Kernel]:
+    """The kernel of each nn op: a function of the op and its operands as torch tensors."""
+    aten = torch.ops.aten
+    return {
+        **_elementwise(torch),
+        **{op: _convolution(aten, f"conv{op.SPATIAL}d") for op in nn.CONVOLUTIONS},
+        nn.LinearOp: lambda op, v: _finish(aten, op, aten.linear(v[0], v[1], v[2] if op.bias is not None else None), v),
+        nn.MatmulOp: lambda op, v: aten.matmul(v[0], v[1]),
+        **_norms(aten),
+        **_pools(aten),
+        **_movement(aten),
+    }
+
+
+def _elementwise(torch: Any) -> dict[type[Operation], Kernel]:
+    aten = torch.ops.aten
+    unary: dict[type[Operation], Any] = {
+        nn.ReluOp: aten.relu, nn.SigmoidOp: aten.sigmoid, nn.TanhOp: aten.tanh, nn.SiluOp: aten.silu,
+        nn.HardswishOp: aten.hardswish, nn.HardsigmoidOp: aten.hardsigmoid, nn.ExpOp: aten.exp, nn.SqrtOp: aten.sqrt,
+        nn.RsqrtOp: aten.rsqrt, nn.NegOp: aten.neg, nn.AbsOp: aten.abs, nn.ErfOp: aten.erf,
+    }  # fmt: skip
+    binary: dict[type[Operation], Any] = {
+        nn.AddOp: aten.add, nn.SubOp: aten.sub, nn.MulOp: aten.mul, nn.DivOp: aten.div,
+        nn.MaximumOp: aten.maximum, nn.MinimumOp: aten.minimum,
+    }  # fmt: skip
+    return {
+        **{op: (lambda op, v, f=f: f(v[0])) for op, f in unary.items()},
+        **{op: (lambda op, v, f=f: _activate(aten, op, f(v[0], v[1]))) for op, f in binary.items()},
+        nn.ClampOp: lambda op, v: _clamp(aten, v[0], *op.bounds),
+        nn.LeakyReluOp: lambda op, v: aten.leaky_relu(v[0], op.negative_slope.value.data),
+        nn.GeluOp: lambda op, v: aten.gelu(v[0], approximate=op.approximate.data),
+        nn.CastOp: lambda op, v: v[0].to(_dtype(torch, op)),
+    }
+
+
+def _convolution(aten: Any, name: str) -> Kernel:
+    def kernel(op: nn.ConvolutionOp, values: Values) -> Any:
+        pairs = op.padding_pairs
+        even = [min(pair) for pair in pairs]
+        excess = [
+            side - base for (begin, end), base in reversed(list(zip(pairs, even, strict=True))) for side in (begin, end)
+        ]
+        value = aten.constant_pad_nd(values[0], excess, 0.0) if any(excess) else values[0]
+        bias = values[2] if op.bias is not None else None
+        window = (list(ints(op.stride)), even, list(ints(op.dilation)), op.groups.value.data)
+        return _finish(aten, op, getattr(aten, name)(value, values[1], bias, *window), values)
+
+    return kernel
+
+
+def _finish(aten: Any, op: nn.WeightedOp, result: Any, values: Values) -> Any:
+    return _activate(aten, op, result if op.residual is None else aten.add(result, values[-1]))
+
+
+def _activate(aten: Any, op: nn.WeightedOp | nn.BinaryOp, value: Any) -> Any:
+    match op.activation:
+        case None:
+            return value
+        case nn.ReluAttr():
+            return aten.relu(value)
+        case activation:
+            return _clamp(aten, value, *activation.bounds)
+
+
+def _clamp(aten: Any, value: Any, low: float, high: float) -> Any:
+    bounds = (None if low == -math.inf else low, None if high == math.inf else high)
+    return value if bounds == (None, None) else aten.clamp(value, *bounds)
+
+
+def _norms(aten: Any) -> dict[type[Operation], Kernel]:
+    def batch_norm(op: nn.BatchNormOp, values: Values) -> Any:
+        weight, bias = _optional(op, values[3:])
+        return aten.batch_norm(values[0], weight, bias, values[1], values[2], False, 0.1, op.eps.value.data, True)
+
+    def layer_norm(op: nn.LayerNormOp, values: Values) -> Any:
+        return aten.layer_norm(
+            values[0], list(ints(op.normalized_shape)), *_optional(op, values[1:]), op.eps.value.data
+        )
+
+    return {
+        nn.BatchNormOp: batch_norm,
+        nn.LayerNormOp: layer_norm,
+        nn.SoftmaxOp: lambda op, v: aten.softmax(v[0], op.dim.value.data),
+    }
+
+
+def _optional(op: nn.BatchNormOp | nn.LayerNormOp, values: Values) -> tuple[Any, Any]:
+    rest = list(values)
+    weight = rest.pop(0) if op.weight is not None else None
+    return weight, rest.pop(0) if op.bias is not None else None
+
+
+def _pools(aten: Any) -> dict[type[Operation], Kernel]:
+    def window(op: nn.MaxPool2dOp | nn.AvgPool2dOp) -> list[list[int]]:
+        return [list(ints(attr)) for attr in (op.kernel_size, op.stride, op.padding)]
+
+    def avg_pool(op: nn.AvgPool2dOp, values: Values) -> Any:
+        divisor = None if op.divisor_override is None else op.divisor_override.value.data
+        flags = (bool(op.ceil_mode.value.data), bool(op.count_include_pad.value.data), divisor)
+        return aten.avg_pool2d(values[0], *window(op), *flags)
+
+    def reduce(function: Any) -> Kernel:
+        return lambda op, v: function(v[0], list(op.axes), bool(op.keepdim.value.data))
+
+    return {
+        nn.MaxPool2dOp: lambda op, v: aten.max_pool2d(
+            v[0], *window(op), list(ints(op.dilation)), bool(op.ceil_mode.value.data)
+        ),
+        nn.AvgPool2dOp: avg_pool,
+        nn.AdaptiveAvgPool2dOp: lambda op, v: aten.adaptive_avg_pool2d(v[0], list(ints(op.output_size))),
+        nn.MeanOp: reduce(aten.mean),
+        nn.SumOp: reduce(aten.sum),
+        nn.AmaxOp: reduce(aten.amax),
+    }
+
+
+def _movement(aten: Any) -> dict[type[Operation], Kernel]:
+    def pad(op: nn.PadOp, values: Values) -> Any:
+        pairs = reversed(list(zip(ints(op.low), ints(op.high), strict=True)))
+        return aten.constant_pad_nd(values[0], [size for pair in pairs for size in pair], op.value.value.data)
+
+    def cut(op: nn.SliceOp, values: Values) -> Any:
+        where = (attr.value.data for attr in (op.dim, op.start, op.end, op.step))
+        return aten.slice(values[0], *where)
+
+    return {
+        nn.ReshapeOp: lambda op, v: aten.reshape(v[0], list(shape(op.result))),
+        nn.PermuteOp: lambda op, v: aten.permute(v[0], list(ints(op.dims))),
+        nn.ExpandOp: lambda op, v: aten.expand(v[0], list(shape(op.result))),
+        nn.SliceOp: cut,
+        nn.CatOp: lambda op, v: aten.cat(list(v), op.dim.value.data),
+        nn.PadOp: pad,
+        nn.EmbeddingOp: lambda op, v: aten.embedding(v[0], v[1]),
+    }
+
+
+def _dtype(torch: Any, op: nn.CastOp) -> Any:
+    element = tensor(op.result).element_type
+    return torch.bfloat16 if isinstance(element, BFloat16Type) else getattr(torch, numpy_dtype(element).name)
