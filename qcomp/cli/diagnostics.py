@@ -108,7 +108,7 @@ def _parse_message(error: ParseError) -> str:
 
 
 def _from_qcomp_error(error: QcompError, prefix: str) -> Diagnostic:
-    text = error.message
+    text = error.message.strip()  # may be a list of several lines
     if error.op and error.op not in text:
         text = f"{error.op}: {text}"
     if error.hint:
@@ -119,11 +119,11 @@ def _from_qcomp_error(error: QcompError, prefix: str) -> Diagnostic:
 def at_description(location: str | None, text: str, kind: str = "error", prefix: str = "") -> Diagnostic:
     """A diagnostic at `location`, which is what `qcomp.dialects.location.describe` printed."""
     if location is None:
-        return Diagnostic(prefix + one_line(text), kind)
+        return Diagnostic(prefix + text, kind)
     place = _PLACE.fullmatch(location)
     if place is None:
-        return Diagnostic(f"{prefix}{location}: {one_line(text)}", kind)
+        return Diagnostic(f"{prefix}{location}: {text}", kind)
     if place["path"]:
         text = f"{place['path']}: {text}"
     column = int(place["column"]) if place["column"] else None
-    return Diagnostic(prefix + one_line(text), kind, place["file"], int(place["line"]), column)
+    return Diagnostic(prefix + text, kind, place["file"], int(place["line"]), column)

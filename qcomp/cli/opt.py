@@ -7,7 +7,9 @@ import argparse
 import difflib
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -23,10 +25,11 @@ from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from qcomp import __version__ as qcomp_version
 from qcomp.cli import expectations, universe
+from qcomp.cli.arguments import OneLineParser
 from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
 from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
-from qcomp.cli.opt_arguments import OneLineParser, add_arguments
+from qcomp.cli.opt_arguments import add_arguments
 from qcomp.cli.pipeline import parse_passes, run_pipeline, verify_module
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
@@ -81,6 +84,7 @@ class QcompOpt(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         self.available_frontends["mlir"] = self._parse_mlir
+        self.available_frontends["pt2"] = self._import_pt2
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         frontends = list(self.available_frontends)
@@ -166,6 +170,8 @@ class QcompOpt(xDSLOptMain):
     def _chunks(self) -> list[tuple[bytes, int]]:
         if self.args.input_file in (None, "-"):
             content = sys.stdin.buffer.read()
+        elif self._extension() == "pt2":
+            return [(b"", 0)]  # the importer maps the file
         else:
             content = Path(self.args.input_file).read_bytes()
         if not self.args.split_input_file:
@@ -194,6 +200,16 @@ class QcompOpt(xDSLOptMain):
         module = parser.parse_module(not self.args.no_implicit_module)
         check_version(module, self.get_input_name())
         return module
+
+    def _import_pt2(self, io: IO[bytes]) -> ModuleOp:
+        from qcomp.frontend import from_torch
+
+        if self.args.input_file not in (None, "-"):
+            return from_torch(self.args.input_file)
+        with tempfile.NamedTemporaryFile(suffix=".pt2") as file:
+            shutil.copyfileobj(io, file)
+            file.flush()
+            return from_torch(file.name)
 
     def _instruments(self) -> list[Instrument]:
         args = self.args

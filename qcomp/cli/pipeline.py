@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,13 +30,18 @@ def parse_passes(available: Mapping[str, Callable[[], type[ModulePass]]], text: 
 
 def _build(available: Mapping[str, Callable[[], type[ModulePass]]], spec: ArgSpec) -> ModulePass:
     if spec.name not in available:
-        close = difflib.get_close_matches(spec.name, available, 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "qcomp passes lists them"
-        raise QcompError(f"unknown pass '{spec.name}'", code="unknown-pass", hint=hint)
+        raise unknown_pass(spec.name, available)
     try:
         return available[spec.name]().from_spec(spec)
     except (ValueError, TypeError) as problem:
         raise QcompError(f"pass {spec.name}: {one_line(str(problem))}", code="pass-option") from None
+
+
+def unknown_pass(name: str, available: Iterable[str]) -> QcompError:
+    """The error about a pass that does not exist, with the names that look like it."""
+    close = difflib.get_close_matches(name, available, 3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "qcomp passes lists them"
+    return QcompError(f"unknown pass '{name}'", code="unknown-pass", hint=hint)
 
 
 def run_pipeline(

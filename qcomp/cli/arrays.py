@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays in and out of the command line: what a program takes, .npz files, random data, one line about an array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+from zipfile import BadZipFile
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, MemRefType, ModuleOp, Signedness, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from qcomp.dialects.constant import Array
+from qcomp.dialects.element import integer_range, numpy_dtype
+from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.errors import QcompError
+
+SHOWN = 16
+"""Arrays of up to this many elements are printed in full."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input of a program; `shape` is negative where a size is symbolic, `low` and `high` bound the values of integers."""
+
+    name: str
+    dtype: np.dtype[np.generic]
+    shape: tuple[int, ...]
+    low: int = 0
+    high: int = 0
+
+
+def input_ports(module: ModuleOp) -> list[Port]:
+    """The inputs of function main. Raises QcompError when there is none."""
+    main = _main(module)
+    ports: list[Port] = []
+    for index, kind in enumerate(main.function_type.inputs):
+        attributes: Mapping[str, Attribute] = {} if main.arg_attrs is None else main.arg_attrs.data[index].data
+        if "qcomp.output" in attributes or "qcomp.arena" in attributes:
+            continue
+        hint = main.body.block.args[index].name_hint if main.body.blocks else None
+        ports.append(_port(_given_name(attributes) or hint or f"input{index}", kind))
+    return ports
+
+
+def output_names(module: ModuleOp, count: int) -> list[str]:
+    """The names of main's `count` results: as the program gives them, where they differ, else output0, output1 ..."""
+    results = _main(module).res_attrs
+    given = [] if results is None else [_given_name(attributes.data) for attributes in results]
+    names = [name for name in given if name]
+    return names if len(set(names)) == count else [f"output{index}" for index in range(count)]
+
+
+def _main(module: ModuleOp) -> FuncOp:
+    for op in module.walk():
+        if isinstance(op, FuncOp) and op.sym_name.data == "main":
+            return op
+    raise QcompError("the module has no function main", code="no-function")
+
+
+def _given_name(attributes: Mapping[str, Attribute]) -> str | None:
+    name = attributes.get("nn.name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def _port(name: str, kind: Attribute) -> Port:
+    if isinstance(kind, TensorType):
+        stored = storage_type(cast(TensorType[Attribute], kind))
+        element, shape = stored.element_type, stored.get_shape()
+    elif isinstance(kind, MemRefType):
+        memref = cast(MemRefType[Attribute], kind)
+        element, shape = memref.element_type, memref.get_shape()
+    else:
+        raise QcompError(f"input {name} has type {kind}, only tensors can be given", code="input")
+    encoding = encoding_of(cast(Attribute, kind))
+    low, high = (encoding.qmin, encoding.qmax) if encoding is not None else _range(element)
+    return Port(name, numpy_dtype(element), shape, low, high)
+
+
+def _range(element: Attribute) -> tuple[int, int]:
+    if isinstance(element, IntegerType):
+        return integer_range(cast("IntegerType[int, Signedness]", element))
+    return 0, 0
+
+
+def read_inputs(path: str, ports: Sequence[Port]) -> list[Array]:
+    """The inputs in an .npz file, by name when all names are there, else in the file's order."""
+    arrays = read_npz(path)
+    if all(port.name in arrays for port in ports):
+        return [arrays[port.name] for port in ports]
+    if len(arrays) != len(ports):
+        wanted = ", ".join(port.name for port in ports)
+        raise QcompError(
+            f"{path} holds {', '.join(arrays) or 'nothing'}; the program takes {wanted or 'nothing'}", code="input"
+        )
+    return list(arrays.values())
+
+
+def read_samples(path: str, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
+    """Samples for calibration: as `read_inputs`, where the first axis of every array counts the samples."""
+    arrays = read_inputs(path, ports)
+    counts = {len(array) if array.ndim else 0 for array in arrays}
+    if len(counts) != 1 or 0 in counts:
+        raise QcompError(f"{path}: the arrays do not hold one number of samples: {sorted(counts)}", code="input")
+    return [tuple(array[index] for array in arrays) for index in range(counts.pop())]
+
+
+def read_npz(path: str) -> dict[str, Array]:
+    """All arrays of an .npz file. Raises QcompError for other files and for arrays of Python objects."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: np.asarray(file[name]) for name in file.files}
+    except OSError:
+        raise
+    except (ValueError, BadZipFile, AttributeError, EOFError):
+        raise QcompError(f"{path} is no .npz file of arrays", code="input") from None
+
+
+def write_npz(path: str, arrays: Mapping[str, Array]) -> None:
+    """Write an .npz file, whole or not at all."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
+    """Normal floats; integers and codes over their whole range (indices of 32 and 64 bits from 0 to 9)."""
+    generator = np.random.default_rng(seed)
+    arrays: list[Array] = []
+    for port in ports:
+        if min(port.shape, default=0) < 0:
+            raise QcompError(f"input {port.name} has a symbolic size", code="input", hint="give it with --inputs")
+        if port.dtype.kind == "f":
+            array = np.asarray(generator.standard_normal(port.shape)).astype(port.dtype)
+        elif port.dtype.kind == "b":
+            array = np.asarray(generator.integers(0, 2, port.shape)).astype(np.bool_)
+        else:
+            low, high = (0, 9) if port.dtype.itemsize >= 4 else (port.low, port.high)
+            array = np.asarray(generator.integers(low, high + 1, port.shape)).astype(port.dtype)
+        arrays.append(array)
+    return arrays
+
+
+def describe_array(name: str, array: Array) -> str:
+    """One line: type, range and mean, the values themselves when they are few."""
+    head = f"{name}: {array.dtype}{list(array.shape)}"
+    if array.size == 0:
+        return head
+    if array.size <= SHOWN:
+        return f"{head} {np.array2string(array, separator=', ', max_line_width=10**6)}".replace("\n", "")
+    if array.dtype.kind == "b":
+        return f"{head} {int(array.sum())} true"
+    numbers = array.astype(np.float64)
+    return f"{head} min {numbers.min():.6g} max {numbers.max():.6g} mean {numbers.mean():.6g}"

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`qcomp run`: run a program or an artifact on given or random inputs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qcomp.dialects.constant import Array
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The program, its inputs, where the outputs go, how it is run."""
+    parser.add_argument("program", help=".mlir or .pt2 file, which is interpreted, or the folder of an artifact")
+    inputs = parser.add_mutually_exclusive_group(required=True)
+    inputs.add_argument("--inputs", metavar="FILE.npz", help="the inputs, by name or in order")
+    inputs.add_argument("--random", metavar="SEED", type=int, help="random inputs from this seed")
+    parser.add_argument("--outputs", metavar="FILE.npz", help="save the outputs by name")
+    parser.add_argument(
+        "--evaluator", choices=("numpy", "torch"), default="numpy", help="how a .mlir or .pt2 is interpreted"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Print a line for each output, and save them when asked."""
+    from qcomp.cli.arrays import describe_array, write_npz
+
+    named = _interpret(args)
+    for name, array in named.items():
+        print(describe_array(name, array))
+    if args.outputs:
+        write_npz(args.outputs, named)
+    return 0
+
+
+def _interpret(args: Namespace) -> dict[str, Array]:
+    import qcomp
+    from qcomp.cli.arrays import input_ports, output_names, random_inputs, read_inputs
+    from qcomp.cli.programs import load_module
+
+    module = load_module(args.program)
+    ports = input_ports(module)
+    inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
+    outputs = qcomp.interpret(module, *inputs, evaluator=args.evaluator)
+    return dict(zip(output_names(module, len(outputs)), outputs, strict=True))

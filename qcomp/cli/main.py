@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`qcomp`: a command for each thing a person wants of a model, in the file of its name in qcomp/cli/commands."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from qcomp import __version__
+from qcomp.cli.arguments import OneLineParser
+
+COMMANDS = ("run", "check", "passes", "targets")
+
+
+class Command(Protocol):
+    """What a command's module offers: its docstring's first line is the help text."""
+
+    __doc__: str | None
+
+    def add_arguments(self, parser: ArgumentParser) -> None: ...
+
+    def run(self, args: Namespace) -> int: ...
+
+
+def make_parser() -> OneLineParser:
+    """The parser of the whole command line."""
+    parser = OneLineParser(prog="qcomp", description="Quantizing compiler from torch.export and PT2E to C.")
+    parser.add_argument("-v", "--version", action="version", version=f"qcomp {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=OneLineParser)
+    for name in COMMANDS:
+        command = cast(Command, importlib.import_module(f"qcomp.cli.commands.{name}"))
+        text = (command.__doc__ or "").split("\n", 1)[0].removeprefix(f"`qcomp {name}`: ").rstrip(".")
+        sub = commands.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".", allow_abbrev=False)
+        sub.add_argument("--debug", action="store_true", help="show the traceback of an error (also: QCOMP_DEBUG=1)")
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    _offer_completion(parser)
+    return parser
+
+
+def _offer_completion(parser: ArgumentParser) -> None:
+    """Shell completion where the extra `cli` is installed; the variable is set by the shell that completes."""
+    if "_ARGCOMPLETE" in os.environ:
+        importlib.import_module("argcomplete").autocomplete(parser)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `qcomp` with `args` (default: the command line). Returns the exit code: 0, or 1 after an error."""
+    arguments = sys.argv[1:] if args is None else list(args)
+    debug = "--debug" in arguments or os.environ.get("QCOMP_DEBUG", "0") not in ("", "0")
+    try:
+        parsed = make_parser().parse_args(arguments)
+        return parsed.run(parsed)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except SystemExit as exit_:
+        return 1 if exit_.code else 0
+    except Exception as error:
+        return _report(error, debug)
+
+
+def _report(error: Exception, debug: bool) -> int:
+    from qcomp.cli.diagnostics import from_exception
+
+    if debug:
+        raise error
+    sys.stderr.write(f"{from_exception(error)}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a path on the command line is: IR text, an exported program, or a compiled artifact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qcomp.errors import QcompError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def is_artifact(path: str) -> bool:
+    """Whether `path` is the folder of a compiled artifact."""
+    return Path(path).is_dir()
+
+
+def load_module(path: str) -> ModuleOp:
+    """The module in a .mlir or .pt2 file. Raises QcompError for other files."""
+    import qcomp
+
+    file = Path(path)
+    if not file.exists():
+        raise QcompError(f"{path}: no such file", code="file")
+    if file.suffix == ".mlir":
+        return qcomp.parse(file)
+    if file.suffix == ".pt2":
+        return qcomp.from_torch(path)
+    raise QcompError(f"{path} is neither .mlir nor .pt2 nor the folder of an artifact", code="file")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The commands of qcomp that look at or interpret programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shell
+
+import qcomp
+from qcomp.cli import main as qcomp_main
+
+PROGRAM = """func.func @main(%x: tensor<2x3xf32> {nn.name = "pixels"}, %n: tensor<4xi64>, %q: tensor<5x!quant.uniform<u8<3:9>:f32, 0.5:7>>) \
+-> (tensor<2x3xf32>, tensor<4xi64>, tensor<5xf32>) {
+  %0 = nn.relu %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  %1 = quant.dequantize %q : tensor<5x!quant.uniform<u8<3:9>:f32, 0.5:7>> -> tensor<5xf32>
+  func.return %0, %n, %1 : tensor<2x3xf32>, tensor<4xi64>, tensor<5xf32>
+}
+"""  # noqa: E501
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "net.mlir").write_text(PROGRAM)
+    return tmp_path
+
+
+def run(folder: Path, line: str) -> shell.Result:
+    return shell.run(f"qcomp {line}", folder)
+
+
+def fails(folder: Path, line: str) -> str:
+    """The one line of error that `line` prints."""
+    result = run(folder, line)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: ") and result.err.count("\n") == 1, result.err
+    return result.err
+
+
+def test_help_lists_every_command(folder: Path) -> None:
+    text = run(folder, "--help").out
+    assert all(f"    {name} " in text for name in qcomp_main.COMMANDS)
+    for name in qcomp_main.COMMANDS:
+        assert run(folder, f"{name} --help").code == 0
+    assert run(folder, "--version").out == f"qcomp {qcomp.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "the following arguments are required: COMMAND"),
+        ("nosuch", "argument COMMAND: invalid choice: 'nosuch'"),
+        ("run net.mlir", "one of the arguments --inputs --random is required"),
+        ("run net.mlir --random x", "argument --random: invalid int value: 'x'"),
+        ("run nosuch.mlir --random 1", "nosuch.mlir: no such file"),
+        ("run net.txt --random 1", "net.txt is neither .mlir nor .pt2 nor the folder of an artifact"),
+        ("run net.mlir --inputs nosuch.npz", "nosuch.npz: No such file or directory"),
+        ("run net.mlir --inputs net.mlir", "net.mlir is no .npz file of arrays"),
+        ("run net.mlir --inputs one.npz", "one.npz holds other; the program takes pixels, n, q"),
+        ("run net.mlir --inputs objects.npz", "objects.npz is no .npz file of arrays"),
+        ("run net.mlir --inputs wrong.npz", "input 0 of main: expected shape [2, 3], got [3, 2]"),
+        ("passes nosuch", "unknown pass 'nosuch'"),
+        ("passes cs", "unknown pass 'cs' (hint: did you mean cse"),
+        ("check net.mlir", "net.mlir is not a .pt2 archive"),
+    ],
+)
+def test_errors_are_one_line(folder: Path, line: str, message: str) -> None:
+    (folder / "net.txt").write_text("")
+    np.savez(folder / "one.npz", other=np.zeros(2))
+    np.savez(folder / "objects.npz", pixels=np.array([{}], dtype=object))
+    np.savez(
+        folder / "wrong.npz",
+        pixels=np.zeros((3, 2), np.float32),
+        n=np.zeros(4, np.int64),
+        q=np.full(5, 4, np.uint8),
+    )
+    assert fails(folder, line).startswith(f"error: {message}")
+
+
+def test_traceback_when_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(qcomp.QcompError):
+        qcomp_main.main(["run", "nosuch.mlir", "--random", "1", "--debug"])
+    monkeypatch.setenv("QCOMP_DEBUG", "1")
+    with pytest.raises(qcomp.QcompError):
+        qcomp_main.main(["run", "nosuch.mlir", "--random", "1"])
+
+
+def test_run_with_inputs_by_name_or_in_order(folder: Path) -> None:
+    pixels = np.array([[-1.5, 2, -0.0], [4, -5, 6]], np.float32)
+    numbers, codes = np.array([9, 8, 7, 6]), np.array([3, 4, 7, 8, 9], np.uint8)
+    np.savez(folder / "named.npz", q=codes, n=numbers, pixels=pixels)
+    np.savez(folder / "ordered.npz", pixels, numbers, codes)
+    for name in ("named", "ordered"):
+        result = run(folder, f"run net.mlir --inputs {name}.npz --outputs out.npz")
+        assert (result.code, result.err) == (0, "")
+        with np.load(folder / "out.npz") as out:
+            assert out.files == ["output0", "output1", "output2"]
+            assert np.array_equal(out["output0"], np.maximum(pixels, 0))
+            assert np.array_equal(out["output1"], numbers)
+            assert np.array_equal(out["output2"], np.array([-2, -1.5, 0, 0.5, 1], np.float32))
+        assert "output2: float32[5] [-2. , -1.5,  0. ,  0.5,  1. ]" in result.out
+    assert sorted(path.name for path in folder.iterdir()) == ["named.npz", "net.mlir", "ordered.npz", "out.npz"]
+
+
+def test_run_on_random_inputs_is_repeatable(folder: Path) -> None:
+    first = run(folder, "run net.mlir --random 11").out
+    assert first == run(folder, "run net.mlir --random 11").out != run(folder, "run net.mlir --random 12").out
+    assert first.count("\n") == 3
+
+
+def test_run_refuses_to_guess_a_symbolic_size(folder: Path) -> None:
+    (folder / "dyn.mlir").write_text(
+        "func.func @main(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {\n  func.return %x : tensor<?x3xf32>\n}\n"
+    )
+    assert "input x has a symbolic size" in fails(folder, "run dyn.mlir --random 1")
+    np.savez(folder / "x.npz", np.ones((7, 3), np.float32))
+    assert run(folder, "run dyn.mlir --inputs x.npz").out.startswith("output0: float32[7, 3] min 1 max 1")
+
+
+def test_run_needs_a_main(folder: Path) -> None:
+    (folder / "other.mlir").write_text("func.func @other() {\n  func.return\n}\n")
+    assert "no function main" in fails(folder, "run other.mlir --random 1")
+
+
+def test_passes_lists_letters(folder: Path) -> None:
+    lines = run(folder, "passes").out.splitlines()
+    assert lines[0].split() == ["pass", "letter", "what", "it", "does"]
+    table = {line.split()[0]: line.split()[1] for line in lines[1:]}
+    assert table["insert-qdq"] == "lossy" and table["cse"] == "exact"
+    text = run(folder, "passes insert-qdq").out
+    assert text.startswith("insert-qdq (lossy)\n") and "=>" in text
+
+
+def test_targets(folder: Path) -> None:
+    lines = run(folder, "targets").out.splitlines()
+    names = [line[2:].split()[0] for line in lines]
+    assert "generic" in names and sum(line.startswith("*") for line in lines) == 1
+
+
+def export(folder: Path, module: object, *inputs: object) -> None:
+    import torch
+
+    program = torch.export.export(module.eval(), inputs)  # pyright: ignore
+    torch.export.save(program, folder / "net.pt2")
+
+
+def test_exported_program_runs_and_becomes_text(folder: Path) -> None:
+    import torch
+
+    torch.manual_seed(5)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 5, (3, 2)), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(150, 7)
+    )
+    x = torch.randn(2, 3, 7, 7)
+    export(folder, net, x)
+    np.savez(folder / "x.npz", x.numpy())
+    assert run(folder, "check net.pt2").out == "net.pt2: every op is supported\n"
+    assert run(folder, "run net.pt2 --inputs x.npz --outputs a.npz").code == 0
+    assert shell.run("qcomp-opt net.pt2 -o text.mlir && qcomp-opt -f pt2 < net.pt2 | cmp - text.mlir", folder).code == 0
+    assert run(folder, "run text.mlir --inputs x.npz --outputs b.npz").code == 0
+    with np.load(folder / "a.npz") as a, np.load(folder / "b.npz") as b, torch.no_grad():
+        (name,) = a.files
+        assert np.array_equal(a[name].view(np.uint32), b[name].view(np.uint32))
+        assert np.allclose(a[name], net(x).numpy(), atol=1e-5)
+    assert run(folder, "run net.pt2 --inputs x.npz --evaluator torch").code == 0
+
+
+def test_check_lists_all_unsupported_ops_at_once(folder: Path) -> None:
+    import torch
+
+    class Odd(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.fft.fft(x).real + torch.linalg.det(x @ x.T)
+
+    export(folder, Odd(), torch.randn(3, 3))
+    result = run(folder, "check net.pt2")
+    assert result.code == 1
+    assert "fft" in result.out and "det" in result.out and "test_qcomp.py" in result.out
