@@ -169,7 +169,7 @@ def _misfit(array: Array, kind: TensorType[Attribute]) -> str | None:
     dtype, shape = numpy_dtype(stored.element_type), stored.get_shape()
     if array.dtype != dtype:
         return f"expected dtype {dtype}, got {array.dtype}"
-    if len(shape) != array.ndim or any(a not in (-1, b) for a, b in zip(shape, array.shape, strict=True)):
+    if len(shape) != array.ndim or any(a >= 0 and a != b for a, b in zip(shape, array.shape, strict=True)):
         return f"expected shape {[size if size >= 0 else '?' for size in shape]}, got {list(array.shape)}"
     encoding = encoding_of(kind)
     if encoding is not None and array.size and not encoding.qmin <= array.min() <= array.max() <= encoding.qmax:
