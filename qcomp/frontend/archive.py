@@ -32,7 +32,7 @@ _MAX_JSON_BYTES = 256 << 20
 _MAX_JSON_ITEMS = 8_000_000
 _MAX_JSON_CONTAINERS = 3_000_000
 
-RESAVE = "save it again where its source is trusted: torch.export.save(torch.export.load(path), new_path), torch 2.9 or newer"
+RESAVE = "save it again where its source is trusted: torch.export.save(torch.export.load(old), new), torch 2.9 or newer"
 
 
 class Archive:
@@ -52,7 +52,9 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except _READ_ERRORS as error:
-            raise self.error(f"is not a .pt2 archive ({error})", hint="expected a file written by torch.export.save") from None
+            raise self.error(
+                f"is not a .pt2 archive ({error})", hint="expected a file written by torch.export.save"
+            ) from None
         self.root, self._members = self._index()
 
     def error(self, message: str, *, code: str = "malformed-pt2", hint: str | None = None) -> QcompError:
@@ -105,7 +107,7 @@ class Archive:
             data = self._stored(info)
         else:
             data = np.frombuffer(self._inflate(info), np.uint8)
-        if zlib.crc32(memoryview(data)) != info.CRC:
+        if zlib.crc32(cast(bytes, data)) != info.CRC:
             raise self.error(f"is damaged: {name} does not match its checksum")
         return data
 

@@ -265,7 +265,9 @@ class Builder:
         if len(value) == 1:
             return value * count
         if len(value) != count:
-            raise QcompError(f"argument {name} of {node.target} needs {count} entries, has {len(value)}", code="malformed-graph")
+            raise QcompError(
+                f"argument {name} of {node.target} needs {count} entries, has {len(value)}", code="malformed-graph"
+            )
         return value
 
 

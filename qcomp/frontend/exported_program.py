@@ -61,7 +61,12 @@ def read_exported_program(program: ExportedProgram) -> Graph:
 
 
 def _input(
-    program: ExportedProgram, reader: FxReader, node: FxNode, spec: Any, inputs: list[Input], constants: dict[str, Constant]
+    program: ExportedProgram,
+    reader: FxReader,
+    node: FxNode,
+    spec: Any,
+    inputs: list[Input],
+    constants: dict[str, Constant],
 ) -> None:
     kind: InputKind = spec.kind
     if kind == InputKind.USER_INPUT:
@@ -78,7 +83,9 @@ def _input(
         )
     name = str(spec.target)
     persistent = kind != InputKind.BUFFER or bool(spec.persistent)
-    table: dict[str, Any] = program.constants if kind == InputKind.CONSTANT_TENSOR or not persistent else program.state_dict
+    table: dict[str, Any] = (
+        program.constants if kind == InputKind.CONSTANT_TENSOR or not persistent else program.state_dict
+    )
     if not isinstance(table.get(name), torch.Tensor):
         raise QcompError(f"the program lacks the data of {name}", code="missing-record")
     reader.placeholder(node)
@@ -114,7 +121,7 @@ def _structure(program: ExportedProgram) -> tuple[Tree | None, Tree | None, tupl
 
 def _ranges(program: ExportedProgram) -> dict[str, SymbolRange]:
     ranges = dict[str, SymbolRange]()
-    for symbol, bounds in cast(dict[Any, Any], program.range_constraints).items():
+    for symbol, bounds in cast(Any, program).range_constraints.items():
         ranges[str(symbol)] = SymbolRange(_bound(bounds.lower), _bound(bounds.upper))
     return ranges
 

@@ -81,7 +81,10 @@ def functionalize(graph: Graph) -> Functional:
     outputs = tuple(work.rename(value) for value in graph.outputs)
     nodes, read = _live(work.nodes, outputs)
     written = [
-        (work.described[name], node) for storage, node in work.writes for name in storage.origins[:1] if read & {*storage.origins}
+        (work.described[name], node)
+        for storage, node in work.writes
+        for name in storage.origins[:1]
+        if read & {*storage.origins}
     ]
     for mutation in graph.mutations:
         target = next((name for name, constant in graph.constants.items() if constant.name == mutation.target), None)

@@ -38,7 +38,7 @@ class FxReader:
 
     def placeholder(self, node: FxNode) -> Argument:
         """The value of an input: a reference, or the literal it was exported with."""
-        meta = cast(dict[str, Any], node.meta)
+        meta = node.meta
         if self.note(node.name, meta.get("val")) or "val" not in meta:
             return Ref(node.name)
         return convert_argument(meta["val"], {})
@@ -112,7 +112,9 @@ class FxReader:
     def _list(self, node: FxNode, value: object) -> tuple[Ref | None, ...]:
         """The elements of a tensor list; without metadata as many as are read."""
         read = [cast(int, user.args[1]) for user in node.users if user.target is operator.getitem]
-        parts = list(cast(list[object], value)) if isinstance(value, list | tuple) else [None] * (max(read, default=-1) + 1)
+        parts = (
+            list(cast(list[object], value)) if isinstance(value, list | tuple) else [None] * (max(read, default=-1) + 1)
+        )
         found = [(self._item(node, index), part) for index, part in enumerate(parts)]
         return tuple(
             self._single(user.name if user else f"{node.name}_unused_{index}", part)

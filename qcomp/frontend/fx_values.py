@@ -15,7 +15,8 @@ from torch.utils import _pytree as pytree
 from qcomp.errors import QcompError
 from qcomp.frontend.graph import Argument, DType, Keyword, Meta, Ref, ScalarMeta, TensorMeta
 from qcomp.frontend.pytree import MAPPINGS, NAMED_TUPLE, SEQUENCES, Tree, make_tree
-from qcomp.frontend.symbols import Dim, Expr, parse_expr
+from qcomp.frontend.symbol_text import parse_expr
+from qcomp.frontend.symbols import Dim, Expr
 from qcomp.frontend.tensor_data import HOLDERS, Array, TensorData
 
 _SYMBOLIC: tuple[type, ...] = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -41,7 +42,8 @@ def tensor_data(tensor: torch.Tensor, name: str) -> TensorData:
     if tensor.device.type == "meta":
         raise QcompError(f"{name} is on the meta device and has no data", code="unsupported-tensor")
     identity = (
-        tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.stride(), tensor.dtype, tuple(tensor.shape),
+        tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.stride(), tensor.dtype,
+        tuple(tensor.shape),
     )  # fmt: skip
     return TensorData(dtype_name(tensor.dtype), tuple(tensor.shape), lambda: _to_numpy(tensor), identity)
 
@@ -67,7 +69,7 @@ def resolve_packet(target: object) -> object:
     """An overload packet (as observers with their own ``convert`` insert) as the overload it means."""
     if isinstance(target, torch._ops.OpOverloadPacket):  # pyright: ignore[reportPrivateUsage]
         overloads: list[str] = target.overloads()
-        return getattr(target, "default" if "default" in overloads else overloads[0])
+        return getattr(cast(Any, target), "default" if "default" in overloads else overloads[0])
     return target
 
 

@@ -119,7 +119,7 @@ def references(value: Argument) -> list[str]:
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the program. `value` is a `Ref` to the graph's own name for it, or the literal it was exported with."""
+    """An input of the program. `value` is a `Ref` to the graph's name for it, or the literal it was exported with."""
 
     name: str
     value: Argument

@@ -29,7 +29,9 @@ def is_exported(module: GraphModule) -> bool:
     for node in cast(Iterable[FxNode], module.graph.nodes):
         if node.op == "call_method":
             return False
-        if node.op == "call_module" and not (_is_guard(module, node) or is_observer(submodule(module, str(node.target)))):
+        if node.op == "call_module" and not (
+            _is_guard(module, node) or is_observer(submodule(module, str(node.target)))
+        ):
             return False
     return True
 
@@ -79,7 +81,9 @@ class _ModuleReader(FxReader):
         elif node.op == "call_module" and not _is_guard(self.module, node):
             self._observer(node)
         elif node.op == "call_method":
-            raise QcompError(f"a call of the method {node.target} is not supported", code="unsupported-op", op=node.name)
+            raise QcompError(
+                f"a call of the method {node.target} is not supported", code="unsupported-op", op=node.name
+            )
 
     def _input(self, node: FxNode) -> Argument:
         if self._examples is not None:
@@ -105,7 +109,9 @@ class _ModuleReader(FxReader):
             self.note(node.name, value)
             self.constants[node.name] = Constant(name, kind, tensor_data(value, name))
         elif not isinstance(value, GraphModule):
-            raise QcompError(f"{name} is a {type(value).__name__}, not a tensor", code="unsupported-input", op=node.name)
+            raise QcompError(
+                f"{name} is a {type(value).__name__}, not a tensor", code="unsupported-input", op=node.name
+            )
 
     def _observer(self, node: FxNode) -> None:
         name = str(node.target)
@@ -120,7 +126,9 @@ class _ModuleReader(FxReader):
         self.table.add(name, cast(torch.nn.Module, module))
         source = self.argument(node.args[0])
         location: Location = location_of(node)
-        self.nodes.append(Node(node.name, OBSERVE, (("input", source), ("observer", name)), (Ref(node.name),), location))
+        self.nodes.append(
+            Node(node.name, OBSERVE, (("input", source), ("observer", name)), (Ref(node.name),), location)
+        )
 
 
 def _is_guard(module: GraphModule, node: FxNode) -> bool:

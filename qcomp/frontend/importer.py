@@ -90,7 +90,9 @@ class _Importer:
             sizes = [self.builder.size(dim) for dim in meta.shape]
             return TensorType(element_type(meta.dtype), sizes)
         if isinstance(meta, ScalarMeta):
-            raise QcompError("numbers as inputs are not supported", hint="export with the number fixed, or pass a tensor")
+            raise QcompError(
+                "numbers as inputs are not supported", hint="export with the number fixed, or pass a tensor"
+            )
         raise QcompError(f"the type of {name} is not known", hint="pass example_inputs")
 
     def _node(self, pure: PureNode) -> None:
@@ -167,7 +169,7 @@ class _Importer:
             self.builder.values[name] = self._stand_ins.insert_arg(kind, len(self._stand_ins.args))
 
     def _where(self, node: Node) -> Location:
-        """Quantize and observe inherit from their producer, dequantize from its consumer; constants have no producer."""
+        """Quantize and observe inherit from their producer (constants are none), dequantize from its consumer."""
         if node.target != OBSERVE and not node.target.startswith("quantized_decomposed."):
             return node.location
         source = node.argument("input")

@@ -40,12 +40,21 @@ class ObserverTable:
         if known is None:
             known = self._seen[id(module)] = _read(name, module, len(self._seen))
         self.observers[name] = Observer(
-            name, known.group, known.dtype, known.quant_min, known.quant_max, known.scales, known.zero_points, known.axis
+            name,
+            known.group,
+            known.dtype,
+            known.quant_min,
+            known.quant_max,
+            known.scales,
+            known.zero_points,
+            known.axis,
         )
 
 
 def _refuse(name: str, module: Any, why: str, hint: str) -> QcompError:
-    return QcompError(f"observer {name} ({type(module).__name__}) {why}", code="unsupported-observer", op=name, hint=hint)
+    return QcompError(
+        f"observer {name} ({type(module).__name__}) {why}", code="unsupported-observer", op=name, hint=hint
+    )
 
 
 def _read(name: str, module: Any, group: int) -> Observer:

@@ -7,14 +7,12 @@ ignored, as torch itself does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from qcomp.errors import QcompError
 from qcomp.frontend.archive import Archive
 from qcomp.frontend.checked_json import as_int, as_list, as_object, as_text, as_union, malformed
-from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange, TensorMeta
+from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange
 from qcomp.frontend.pt2_graph import read_argument, read_nodes, read_values
 from qcomp.frontend.pt2_tensors import Payloads
 from qcomp.frontend.pytree import Tree, parse_treespec
@@ -130,7 +128,9 @@ _MUTATIONS = {
 }
 
 
-def _outputs(body: dict[str, object], signature: dict[str, object]) -> tuple[tuple[Argument, ...], tuple[Mutation, ...]]:
+def _outputs(
+    body: dict[str, object], signature: dict[str, object]
+) -> tuple[tuple[Argument, ...], tuple[Mutation, ...]]:
     specs = as_list(signature.get("output_specs"), "output_specs")
     arguments = as_list(body.get("outputs"), "graph outputs")
     if len(specs) != len(arguments):
@@ -156,7 +156,9 @@ def _outputs(body: dict[str, object], signature: dict[str, object]) -> tuple[tup
 
 def _structure(module: dict[str, object]) -> tuple[Tree | None, Tree | None, tuple[str, ...]]:
     """Input and output structure and the names of forward's arguments, from the call signature of the root module."""
-    entries = [as_object(entry, "module call") for entry in as_list(module.get("module_call_graph", []), "module calls")]
+    entries = [
+        as_object(entry, "module call") for entry in as_list(module.get("module_call_graph", []), "module calls")
+    ]
     root = next((entry for entry in entries if entry.get("fqn") == ""), None)
     if root is None or root.get("signature") is None:
         return None, None, ()
@@ -165,11 +167,11 @@ def _structure(module: dict[str, object]) -> tuple[Tree | None, Tree | None, tup
         name: [as_text(field, "field name") for field in as_list(as_object(entry, name).get("field_names"), name)]
         for name, entry in as_object(module.get("treespec_namedtuple_fields", {}), "named tuples").items()
     }
-    names = signature.get("forward_arg_names") or []
+    names = signature.get("forward_arg_names")
     return (
         parse_treespec(as_text(signature.get("in_spec"), "in_spec"), fields),
         parse_treespec(as_text(signature.get("out_spec"), "out_spec"), fields),
-        tuple(as_text(name, "argument name") for name in as_list(names, "argument names")),
+        tuple(as_text(name, "argument name") for name in as_list([] if names is None else names, "argument names")),
     )
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from qcomp.errors import QcompError
 from qcomp.frontend.checked_json import (
@@ -33,7 +32,8 @@ from qcomp.frontend.graph import (
     TensorMeta,
 )
 from qcomp.frontend.locations import make_location, serialized_module_path
-from qcomp.frontend.symbols import Dim, Expr, parse_expr
+from qcomp.frontend.symbol_text import parse_expr
+from qcomp.frontend.symbols import Dim, Expr
 
 MAX_SUBGRAPH_DEPTH = 16
 
@@ -61,7 +61,15 @@ _DTYPES = {
     34: "uint32",
     35: "uint64",
 }
-_LAYOUTS = {1: "sparse_coo", 2: "sparse_csr", 3: "sparse_csc", 4: "sparse_bsr", 5: "sparse_bsc", 6: "_mkldnn", 7: "strided"}
+_LAYOUTS = {
+    1: "sparse_coo",
+    2: "sparse_csr",
+    3: "sparse_csc",
+    4: "sparse_bsr",
+    5: "sparse_bsc",
+    6: "_mkldnn",
+    7: "strided",
+}
 _MEMORY_FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
 
 
@@ -260,7 +268,7 @@ def _subgraph(entry: dict[str, object], depth: int) -> Argument:
     inputs = [read_argument(argument, depth + 1) for argument in as_list(body.get("inputs"), "subgraph inputs")]
     outputs = [read_argument(argument, depth + 1) for argument in as_list(body.get("outputs"), "subgraph outputs")]
     graph = Graph(
-        inputs=tuple(Input(cast(Ref, value).name, value) for value in inputs if isinstance(value, Ref)),
+        inputs=tuple(Input(value.name, value) for value in inputs if isinstance(value, Ref)),
         outputs=tuple(outputs),
         nodes=read_nodes(body, depth + 1),
         values=read_values(body),

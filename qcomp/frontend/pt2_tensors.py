@@ -73,7 +73,7 @@ class Payloads:
         last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         if (last + 1) * holder.itemsize > storage.size:
             raise self.archive.error(
-                f"is inconsistent: {name[:200]} needs {(last + 1) * holder.itemsize} bytes, its record has {storage.size}"
+                f"is inconsistent: {name[:200]} needs {(last + 1) * holder.itemsize} bytes of {storage.size}"
             )
         self._count(prod(shape) * holder.itemsize, name)
         elements = _elements(storage, holder)

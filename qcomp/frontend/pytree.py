@@ -18,6 +18,7 @@ MAX_DEPTH = 64
 """Deepest accepted nesting of a structure."""
 
 Literal = bool | int | float | str | None
+Json = Literal | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,9 @@ def _parts(tree: Tree, value: object) -> list[object] | None:
     return None
 
 
-def _json(text: str) -> object:
+def _json(text: str) -> Json:
     try:
-        return cast(object, json.loads(text))
+        return cast(Json, json.loads(text))
     except (ValueError, RecursionError):
         raise _malformed() from None
 
@@ -144,23 +145,22 @@ def _encode(tree: Tree) -> list[object]:
     return [tree.kind, children, list(tree.keys)] if tree.keys else [tree.kind, children]
 
 
-def _decode(value: object, depth: int) -> Tree:
+def _decode(value: Json, depth: int) -> Tree:
     match value:
         case ["leaf"]:
             return Tree()
         case ["literal", bool() | int() | float() | str() | None as literal]:
             return Tree("literal", value=literal)
-        case [str() as kind, [*children], *rest] if depth < MAX_DEPTH and len(rest) < 2:
-            keys = tuple(_key(key) for key in cast(list[object], rest[0])) if rest else ()
-            found = tuple(_decode(child, depth + 1) for child in cast(list[object], children))
-            if keys and len(keys) != len(found):
-                raise _malformed()
-            return Tree(kind, found, keys)
+        case [str() as kind, [*children]] if depth < MAX_DEPTH:
+            return Tree(kind, tuple(_decode(child, depth + 1) for child in children))
+        case [str() as kind, [*children], [*keys]] if depth < MAX_DEPTH and len(children) == len(keys):
+            found = tuple(_decode(child, depth + 1) for child in children)
+            return Tree(kind, found, tuple(_key(key) for key in keys))
         case _:
             raise _malformed()
 
 
-def _key(value: object) -> str | int:
+def _key(value: Json) -> str | int:
     if isinstance(value, str | int):
         return value
     raise _malformed()
@@ -173,7 +173,7 @@ def parse_treespec(text: str, fields: Mapping[str, Sequence[str]] | None = None)
     """
     match _json(text):
         case [1, dict() as root]:
-            return _from_torch(cast(object, root), fields or {}, 0)
+            return _from_torch(root, fields or {}, 0)
         case [int() as version, *_] if version != 1:
             raise QcompError(f"structure specification has version {version}, qcomp reads 1", code="newer-schema")
         case _:
@@ -185,15 +185,15 @@ MAPPINGS = {"builtins.dict": "dict", "collections.OrderedDict": "dict", "collect
 NAMED_TUPLE = "collections.namedtuple"
 
 
-def _from_torch(value: object, fields: Mapping[str, Sequence[str]], depth: int) -> Tree:
+def _from_torch(value: Json, fields: Mapping[str, Sequence[str]], depth: int) -> Tree:
     if depth > MAX_DEPTH:
         raise _malformed()
     match value:
         case {"type": None, "children_spec": []}:
             return Tree()
         case {"type": str() as kind, "context": context, "children_spec": [*children]}:
-            found = tuple(_from_torch(child, fields, depth + 1) for child in cast(list[object], children))
-            return make_tree(kind, cast(object, context), found, fields)
+            found = tuple(_from_torch(child, fields, depth + 1) for child in children)
+            return make_tree(kind, context, found, fields)
         case _:
             raise _malformed()
 

@@ -38,18 +38,20 @@ def _leaves(value: object) -> Iterator[object]:
 
 def _bind(graph: Graph, entry: Input, meta: TensorMeta, sizes: tuple[int, ...], symbols: dict[str, int]) -> None:
     if len(sizes) != len(meta.shape):
-        raise QcompError(f"example for {entry.name} has rank {len(sizes)}, not {len(meta.shape)}", code="example-inputs")
+        raise QcompError(
+            f"example for {entry.name} has rank {len(sizes)}, not {len(meta.shape)}", code="example-inputs"
+        )
     for dim, size in zip(meta.shape, sizes, strict=True):
         if isinstance(dim, int):
             matches = dim == size
         elif dim.op == "symbol":
             matches = symbols.setdefault(str(dim), size) == size
             limits = graph.ranges.get(str(dim))
-            matches &= limits is None or (limits.low or 0) <= size and (limits.high is None or size <= limits.high)
+            matches &= limits is None or ((limits.low or 0) <= size and (limits.high is None or size <= limits.high))
         else:
             matches = not dim.symbols() <= set(symbols) or dim.evaluate(symbols) == size
         if not matches:
             raise QcompError(
-                f"example for {entry.name} has shape {list(sizes)}, the program takes {[str(dim) for dim in meta.shape]}",
+                f"example for {entry.name} has shape {list(sizes)}, not ({', '.join(str(dim) for dim in meta.shape)})",
                 code="example-inputs",
             )

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Symbolic sizes: the expressions torch.export writes for dynamic dimensions, as a small closed type.
-
-A .pt2 file holds them as text, either sympy's constructor form (``Mul(Integer(2), Symbol('s0', integer=True))``) or
-infix (``2*s0``). torch evaluates that text; here a parser that knows a fixed list of functions reads it, so a hostile
-file can neither run code nor exhaust memory.
-"""
+"""Symbolic sizes: the expressions torch.export uses for dynamic dimensions, as a small closed type."""
 
 from __future__ import annotations
 
-import re
+import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
+from typing import Any
 
 from qcomp.errors import QcompError
-
-MAX_TEXT = 4096
-"""Longest accepted expression text."""
-MAX_DEPTH = 48
-"""Deepest accepted nesting."""
 
 Number = int | float | bool
 
@@ -43,7 +34,7 @@ class Expr:
         """The names of the symbols in the expression."""
         if self.op == "symbol":
             return frozenset((str(self.args[0]),))
-        return frozenset().union(*(arg.symbols() for arg in self.args if isinstance(arg, Expr)))
+        return frozenset(name for arg in self.args if isinstance(arg, Expr) for name in arg.symbols())
 
     def evaluate(self, values: Mapping[str, int]) -> Number:
         """The number the expression stands for; raises QcompError when a symbol has no value or on division by 0."""
@@ -54,8 +45,9 @@ class Expr:
             return values[name]
         operands = [arg.evaluate(values) if isinstance(arg, Expr) else arg for arg in self.args]
         try:
-            return _MEANING[self.op](*operands)
-        except (ZeroDivisionError, OverflowError, TypeError) as error:
+            result: Number = _MEANING[self.op](*operands)
+            return result
+        except (ArithmeticError, TypeError, ValueError, IndexError) as error:
             raise QcompError(f"{self} has no value: {error}", code="symbol") from None
 
 
@@ -71,224 +63,36 @@ def symbol(name: str) -> Expr:
 _INFIX = {"add": "+", "mul": "*", "pow": "**", "floordiv": "//", "mod": "%", "truediv": "/"}
 
 
-def _power(base: Number, exponent: Number) -> Number:
+def _power(base: Number, exponent: Number) -> Any:
     if abs(exponent) * (int(abs(base)).bit_length() if abs(base) < 2.0**256 else 257) > 256:
         raise OverflowError("power too large")
     return base**exponent
 
 
-_MEANING: dict[str, Callable[..., Number]] = {
+_MEANING: dict[str, Callable[..., Any]] = {
     "add": lambda *v: sum(v),
     "mul": lambda *v: prod(v),
     "pow": _power,
-    "floordiv": lambda a, b: a // b,
-    "ceildiv": lambda a, b: -(-a // b),
-    "truediv": lambda a, b: a / b,
-    "mod": lambda a, b: a % b,
+    "floordiv": lambda *v: v[0] // v[1],
+    "ceildiv": lambda *v: -(-v[0] // v[1]),
+    "truediv": lambda *v: v[0] / v[1],
+    "mod": operator.mod,
     "max": lambda *v: max(v),
     "min": lambda *v: min(v),
-    "abs": abs,
+    "abs": operator.abs,
     "float": float,
     "trunc": int,
-    "floor": lambda a: int(a // 1),
-    "ceil": lambda a: -int(-a // 1),
-    "round": round,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
+    "floor": lambda *v: math.floor(v[0]),
+    "ceil": lambda *v: math.ceil(v[0]),
+    "round": lambda *v: round(v[0]),
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
     "and": lambda *v: all(v),
     "or": lambda *v: any(v),
-    "not": lambda a: not a,
-    "where": lambda c, a, b: a if c else b,
+    "not": operator.not_,
+    "where": lambda *v: v[1] if v[0] else v[2],
 }
-
-# sympy and torch class names -> our operation; torch.utils._sympy.functions defines the second half.
-_FUNCTIONS = {
-    "Add": "add",
-    "Mul": "mul",
-    "Pow": "pow",
-    "Max": "max",
-    "Min": "min",
-    "Abs": "abs",
-    "Rational": "truediv",
-    "Eq": "eq",
-    "Equality": "eq",
-    "Ne": "ne",
-    "Unequality": "ne",
-    "StrictLessThan": "lt",
-    "LessThan": "le",
-    "StrictGreaterThan": "gt",
-    "GreaterThan": "ge",
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "FloorDiv": "floordiv",
-    "CleanDiv": "floordiv",
-    "CeilDiv": "ceildiv",
-    "IntTrueDiv": "truediv",
-    "FloatTrueDiv": "truediv",
-    "Mod": "mod",
-    "PythonMod": "mod",
-    "PowByNatural": "pow",
-    "FloatPow": "pow",
-    "ToFloat": "float",
-    "TruncToInt": "trunc",
-    "TruncToFloat": "trunc",
-    "FloorToInt": "floor",
-    "CeilToInt": "ceil",
-    "RoundToInt": "round",
-    "Where": "where",
-    "floor": "floor",
-    "ceiling": "ceil",
-}
-_CONSTANTS: dict[str, bool] = {"true": True, "True": True, "false": False, "False": False}
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.\d*(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<string>'[^'\\]*')|(?P<mark>\*\*|//|[-+*/%(),=]))"
-)
-# mark -> (operation, binding strength); ** is right associative
-_BINARY = {"+": ("add", 1), "-": ("sub", 1), "*": ("mul", 2), "/": ("truediv", 2), "//": ("floordiv", 2), "%": ("mod", 2)}
-
-
-@lru_cache(maxsize=4096)
-def parse_expr(text: str) -> Expr | Number:
-    """The expression written in `text`. Raises QcompError for anything outside the known functions."""
-    if len(text) > MAX_TEXT:
-        raise QcompError(f"symbolic size of {len(text)} characters is too long", code="malformed-pt2")
-    return _Parser(text).parse()
-
-
-class _Parser:
-    """Precedence climbing over the tokens of one expression."""
-
-    def __init__(self, text: str):
-        self.text = text
-        self.position = 0
-        self.depth = 0
-        self.kind = self.token = ""
-        self.advance()
-
-    def fail(self) -> QcompError:
-        return QcompError(f"cannot read symbolic size {self.text[:80]!r}", code="malformed-pt2")
-
-    def advance(self) -> None:
-        match = _TOKEN.match(self.text, self.position)
-        if match is None:
-            if self.text[self.position :].strip():
-                raise self.fail()
-            self.kind = self.token = ""
-            return
-        self.position = match.end()
-        self.kind, self.token = str(match.lastgroup), match.group(str(match.lastgroup))
-
-    def expect(self, mark: str) -> None:
-        if self.token != mark:
-            raise self.fail()
-        self.advance()
-
-    def parse(self) -> Expr | Number:
-        result = self.binary(0)
-        if self.kind:
-            raise self.fail()
-        return result
-
-    def binary(self, strength: int) -> Expr | Number:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.fail()
-        left = self.unary()
-        while self.kind == "mark" and self.token in _BINARY and _BINARY[self.token][1] > strength:
-            operation, inner = _BINARY[self.token]
-            self.advance()
-            right = self.binary(inner)
-            left = _make("add", left, _make("mul", -1, right)) if operation == "sub" else _make(operation, left, right)
-        self.depth -= 1
-        return left
-
-    def unary(self) -> Expr | Number:
-        if self.token == "-" and self.kind == "mark":
-            self.advance()
-            return _make("mul", -1, self.binary(2))
-        base = self.atom()
-        if self.token == "**":
-            self.advance()
-            return _make("pow", base, self.binary(2))
-        return base
-
-    def atom(self) -> Expr | Number:
-        kind, token = self.kind, self.token
-        self.advance()
-        if kind == "number":
-            return int(token) if token.isdigit() and len(token) <= 20 else float(token)
-        if kind == "mark" and token == "(":
-            inner = self.binary(0)
-            self.expect(")")
-            return inner
-        if kind != "name":
-            raise self.fail()
-        if self.token == "(":
-            return self.call(token)
-        return _CONSTANTS[token] if token in _CONSTANTS else symbol(token)
-
-    def call(self, name: str) -> Expr | Number:
-        if name in ("Symbol", "Float"):
-            return self.named(name)
-        arguments = self.arguments()
-        if name in ("Integer", "Identity") and len(arguments) == 1:
-            return arguments[0]
-        if name not in _FUNCTIONS or not arguments:
-            raise QcompError(f"symbolic size uses {name[:40]!r}, which qcomp does not know", code="unsupported-symbol")
-        return _make(_FUNCTIONS[name], *arguments)
-
-    def named(self, name: str) -> Expr | Number:
-        """``Symbol('s0', assumptions...)`` or ``Float('1.5', precision=53)``."""
-        self.expect("(")
-        if self.kind != "string":
-            raise self.fail()
-        content = self.token[1:-1]
-        self.advance()
-        while self.token == ",":
-            self.advance()
-            self.keyword()
-        self.expect(")")
-        if name == "Symbol":
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", content):
-                raise self.fail()
-            return symbol(content)
-        try:
-            return float(content)
-        except ValueError:
-            raise self.fail() from None
-
-    def keyword(self) -> None:
-        """An assumption such as ``positive=True``; it does not change the value."""
-        if self.kind != "name":
-            raise self.fail()
-        self.advance()
-        self.expect("=")
-        if self.kind not in ("name", "number"):
-            raise self.fail()
-        self.advance()
-
-    def arguments(self) -> list[Expr | Number]:
-        self.expect("(")
-        found: list[Expr | Number] = []
-        while self.token != ")":
-            found.append(self.binary(0))
-            if self.token == "," and self.kind == "mark":
-                self.advance()
-            elif self.token != ")":
-                raise self.fail()
-        self.advance()
-        return found
-
-
-def _make(operation: str, *args: Expr | Number) -> Expr | Number:
-    """`operation` on `args`, folded when all are numbers."""
-    expression = Expr(operation, args)
-    if any(isinstance(arg, Expr) for arg in args):
-        return expression
-    return expression.evaluate({})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The op table: one handler per target, split by topic. A handler gets the builder and a node and returns its results."""
+"""The op table: a handler per target, split by topic. It gets the builder and a node and returns the results."""
 
 from __future__ import annotations
 

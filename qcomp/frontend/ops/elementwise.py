@@ -34,11 +34,15 @@ def _describe(operand: SSAValue | Number) -> promotion.Operand:
     return promotion.of_number(operand)
 
 
-def _binary(b: Builder, make: Binary, left: SSAValue | Number, right: SSAValue | Number, true_divide: bool = False) -> SSAValue:
+def _binary(
+    b: Builder, make: Binary, left: SSAValue | Number, right: SSAValue | Number, true_divide: bool = False
+) -> SSAValue:
     """`make` on both operands in their common type."""
     dtype = promotion.result_type((_describe(left), _describe(right)))
     if dtype == "bool":
-        raise QcompError("arithmetic on bool tensors is not supported", code="unsupported-dtype", hint="cast to int first")
+        raise QcompError(
+            "arithmetic on bool tensors is not supported", code="unsupported-dtype", hint="cast to int first"
+        )
     if true_divide and promotion.category(dtype) < 2:
         dtype = promotion.DEFAULT_FLOAT
     numbers = [operand for operand in (left, right) if not isinstance(operand, SSAValue)]

@@ -56,9 +56,7 @@ def max_pool1d(b: Builder, node: Node) -> Result:
     return _as_2d(
         b,
         b.tensor(node, "self"),
-        lambda value: b.add(
-            nn.MaxPool2dOp(value, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil)
-        ),
+        lambda value: b.add(nn.MaxPool2dOp(value, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil)),
     )
 
 

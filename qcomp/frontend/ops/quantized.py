@@ -41,7 +41,9 @@ def _encode(
 ) -> Encoding:  # fmt: skip
     if dtype not in _STORAGE:
         raise QcompError(
-            f"{node.target} to {dtype} is not supported", code="unsupported-dtype", hint=f"supported: {', '.join(_STORAGE)}"
+            f"{node.target} to {dtype} is not supported",
+            code="unsupported-dtype",
+            hint=f"supported: {', '.join(_STORAGE)}",
         )
     signed, width = _STORAGE[dtype]
     return Encoding.make(
@@ -59,7 +61,8 @@ def observe(b: Builder, node: Node) -> Result:
         node, observer.dtype, observer.quant_min, observer.quant_max, observer.scales, observer.zero_points,
         dtype_of(value), axis,
     )  # fmt: skip
-    return b.add(ObserveOp(value, b.shared.setdefault(("encoding", observer.group, axis, dtype_of(value)), encoding)))
+    key = ("encoding", observer.group, axis, dtype_of(value))
+    return b.add(ObserveOp(value, cast(Encoding, b.shared.setdefault(key, encoding))))
 
 
 def _per_tensor(b: Builder, node: Node, expressed: str) -> Encoding:
@@ -143,7 +146,10 @@ def _dequantize(b: Builder, value: SSAValue, encoding: Encoding) -> SSAValue:
     owner = value.owner
     if isinstance(owner, ConstantOp) and element_of(value) == encoding.storage:
         array = owner.array
-        if array.size and (np.min(array) < encoding.qmin or np.max(array) > encoding.qmax):
+        if (
+            array.size
+            and not encoding.qmin <= int(cast(int, array.min())) <= int(cast(int, array.max())) <= encoding.qmax
+        ):
             low, high = storage_range(encoding.signed, encoding.width)
             encoding = replace(encoding, qmin=low, qmax=high)
         key = ("codes", owner, encoding)

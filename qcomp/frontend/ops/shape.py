@@ -36,7 +36,9 @@ def permute_to(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 @op("view.default", "reshape.default", "_unsafe_view.default", "view_copy.default", "_reshape_copy.default")
 def view(b: Builder, node: Node) -> Result:
     """The same elements in row-major order."""
-    return reshape_to(b, b.tensor(node, "self"), b.integers(node, "size" if node.argument("size") is not None else "shape"))
+    return reshape_to(
+        b, b.tensor(node, "self"), b.integers(node, "size" if node.argument("size") is not None else "shape")
+    )
 
 
 @op("view_as.default", "reshape_as.default")
@@ -71,7 +73,9 @@ def squeeze(b: Builder, node: Node) -> Result:
     """Removes dimensions of size 1: all of them, or those named."""
     value = b.tensor(node, "self")
     shape = shape_of(value)
-    named = {axis_of(axis, len(shape)) for axis in b.integers(node, "dim")} if node.argument("dim") is not None else None
+    named = (
+        {axis_of(axis, len(shape)) for axis in b.integers(node, "dim")} if node.argument("dim") is not None else None
+    )
     return reshape_to(
         b, value, [size for axis, size in enumerate(shape) if size != 1 or (named is not None and axis not in named)]
     )
