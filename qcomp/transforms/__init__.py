@@ -19,6 +19,7 @@ _PASSES: dict[str, str] = {
     "fold-batch-norm": "qcomp.transforms.fold_batch_norm:FoldBatchNormPass",
     "fold-constants": "qcomp.transforms.fold_constants:FoldConstantsPass",
     "fuse-activation": "qcomp.transforms.fuse_activation:FuseActivationPass",
+    "fuse-qdq": "qcomp.transforms.fuse_qdq:FuseQdqPass",
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
     "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",

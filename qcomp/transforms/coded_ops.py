@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elementwise ops, pools, reductions and data movement on codes: which operands, and what it takes to be exact.
+
+Each planner gets a float op and what its result is quantized to, and returns how to build the op on codes, or why not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qcomp.dialects.nn import (
+    ActivationAttr,
+    AdaptiveAvgPool2dOp,
+    AvgPool2dOp,
+    BinaryOp,
+    CastOp,
+    CatOp,
+    ExpandOp,
+    MeanOp,
+    PadOp,
+    SumOp,
+    UnaryOp,
+)
+from qcomp.dialects.nn.base import UNKNOWN, ints, shape, tensor
+from qcomp.dialects.quant import QuantizeOp, RequantizeOp, quantized_type
+from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32, is_identity_on_codes
+from qcomp.transforms.rewriting import Refusal
+
+Average = AvgPool2dOp | AdaptiveAvgPool2dOp | MeanOp | SumOp
+
+
+def codes_of_operands(op: Operation) -> list[SSAValue] | Refusal:
+    """The per-tensor codes behind all operands of `op`."""
+    if not is_float32(*op.operands, *op.results):
+        return Refusal(f"{op.name} does not compute in f32")
+    found: list[SSAValue] = []
+    for index, operand in enumerate(op.operands):
+        codes = activation_codes_of(operand, f"operand {index}" if len(op.operands) > 1 else "operand")
+        if isinstance(codes, Refusal):
+            return codes
+        found.append(codes)
+    return found
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The same op on codes; the op requantizes."""
+
+    op: Operation
+    operands: tuple[SSAValue, ...]
+    activation: ActivationAttr | None = None
+
+    def build(self, quantize: QuantizeOp) -> list[Operation]:
+        """The op that takes the place of `quantize`."""
+        properties: dict[str, Attribute] = dict(self.op.properties)
+        if self.activation is not None:
+            properties["activation"] = self.activation
+        if quantize.recipe is not None and isinstance(self.op, UnaryOp | BinaryOp):
+            properties["recipe"] = quantize.recipe
+        return [_like(self.op, self.operands, quantize.result.type, properties)]
+
+
+def elementwise(op: UnaryOp | BinaryOp, activation: ActivationAttr | None) -> Coded | Refusal:
+    """Exact whatever the encodings are: on codes these ops mean quantize(op(dequantize(...)))."""
+    if isinstance(op, CastOp):
+        return Refusal("nn.cast changes the element type")
+    codes = codes_of_operands(op)
+    return codes if isinstance(codes, Refusal) else Coded(op, tuple(codes), activation)
+
+
+def average(op: Average) -> Coded | Refusal:
+    """An exact integer sum, proved to fit int32, times one factor."""
+    codes = codes_of_operands(op)
+    if isinstance(codes, Refusal):
+        return codes
+    encoding, count = encoded(codes[0]), _window_size(op)
+    if count is None:
+        return Refusal("the number of elements to average is not known")
+    reach = max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
+    if count * reach >= 2**31:
+        return Refusal(f"int32 accumulator overflows: a sum can reach {count * reach}")
+    return Coded(op, tuple(codes))
+
+
+def _window_size(op: Average) -> int | None:
+    """The largest number of elements that one result sums up."""
+    if isinstance(op, AvgPool2dOp):
+        return math.prod(ints(op.kernel_size))
+    sizes = shape(op.input)
+    reduced = [sizes[axis] for axis in (op.axes if isinstance(op, MeanOp | SumOp) else (-2, -1))]
+    return None if UNKNOWN in reduced else math.prod(reduced)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Data movement on codes, with requantizes in front of it or behind it where encodings differ."""
+
+    op: Operation
+    operands: tuple[SSAValue, ...]
+    requantize: tuple[bool, ...]
+    """Which operands are requantized first."""
+    after: bool
+    """Whether the result is requantized."""
+
+    def build(self, quantize: QuantizeOp) -> list[Operation]:
+        """The ops that take the place of `quantize`."""
+        new: list[Operation] = []
+        operands: list[SSAValue] = []
+        for value, needed in zip(self.operands, self.requantize, strict=True):
+            if needed:
+                step = RequantizeOp(value, quantize.encoding, quantize.recipe)
+                step.location = quantize.location
+                new.append(step)
+                value = step.result
+            operands.append(value)
+        kind = quantized_type(tensor(self.op.results[0]), encoded(operands[0]))
+        new.append(_like(self.op, operands, kind, self.op.properties))
+        if self.after:
+            step = RequantizeOp(new[-1].results[0], quantize.encoding, quantize.recipe)
+            step.location = quantize.location
+            new.append(step)
+        return new
+
+
+def movement(op: Operation, quantize: QuantizeOp) -> Moved | Refusal:
+    """Exact: quantize commutes with movement, and with the largest of a window, as scales are positive.
+
+    Expand, pad and cat requantize first: afterwards there would be more codes, padding would be rounded twice, operands
+    would not share an encoding.
+    """
+    codes = codes_of_operands(op)
+    if isinstance(codes, Refusal):
+        return codes
+    target, recipe = quantize.encoding, quantize.recipe
+    if isinstance(op, PadOp) and not _same_fill(op, quantize):
+        return Refusal("the padding value quantizes otherwise by the recipe of the quantize")
+    unlike = [not (encoded(value) == target and is_identity_on_codes(target, recipe)) for value in codes]
+    first = isinstance(op, ExpandOp | PadOp | CatOp)
+    before = tuple(first and item for item in unlike)
+    return Moved(op, tuple(codes), before, not first and unlike[0])
+
+
+def _same_fill(op: PadOp, quantize: QuantizeOp) -> bool:
+    from qcomp.interpreter.reference.quantize import code_of
+
+    value, encoding = op.value.value.data, quantize.encoding
+    return code_of(value, encoding) == code_of(value, encoding, quantize.recipe)
+
+
+def _like(
+    op: Operation, operands: Sequence[SSAValue], kind: Attribute, properties: Mapping[str, Attribute]
+) -> Operation:
+    return type(op).create(
+        operands=operands, result_types=[kind], properties=properties, attributes=op.attributes, location=op.location
+    )

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""fuse-qdq: an op between dequantize and quantize becomes the op on codes.
+
+    %d = quant.dequantize %x : tensor<1x3x8x9x!qx> -> tensor<1x3x8x9xf32>
+    %v = quant.dequantize %w        // a constant
+    %r = quant.dequantize %y
+    %1 = nn.conv2d %d, %v bias(%b) {...} : ... -> tensor<1x4x6x7xf32>
+    %2 = nn.add %1, %r
+    %3 = nn.relu %2
+    %q = quant.quantize %3 : tensor<1x4x6x7xf32> -> tensor<1x4x6x7x!qy>
+ => %q = nn.conv2d %x, %w bias(%b) residual(%y) {..., activation = #nn.relu} : ... -> tensor<1x4x6x7x!qy>
+
+On codes an op means its integer reference (`qcomp.interpreter`): contractions accumulate exactly in int32, proved not
+to overflow, and differ from the float graph by the rounding of its sums; averages alike; everything else gives the
+same codes. A contraction that no quantize follows computes on codes and gives a float result.
+Data movement moves codes where both encodings are the same, else a `quant.requantize` does the rest, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from qcomp.dialects.nn import (
+    AdaptiveAvgPool2dOp,
+    AddOp,
+    AmaxOp,
+    AvgPool2dOp,
+    BinaryOp,
+    CatOp,
+    ConstantOp,
+    ExpandOp,
+    MatmulOp,
+    MaxPool2dOp,
+    MeanOp,
+    PadOp,
+    PermuteOp,
+    ReshapeOp,
+    SliceOp,
+    SumOp,
+    UnaryOp,
+    WeightedOp,
+)
+from qcomp.dialects.nn.base import Shape, shape, tensor
+from qcomp.dialects.quant import QuantizeOp
+from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.coded_ops import Coded, Moved, average, elementwise, movement
+from qcomp.transforms.integer_contraction import Contraction, Product, contraction, integer_problem, product
+from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
+
+Fusion = Contraction | Product | Coded | Moved
+
+
+class FuseWithQuantize(Rule[QuantizeOp, Fusion]):
+    """quantize(activation(op(dequantize(x), ...))) => op(x, ...) {activation}, with a residual behind contractions.
+
+    Precondition: nothing in between has another use; operands and result are per-tensor codes of up to 16 bits that
+    express f32; weights are constants with zero points 0, per tensor or per output channel; a residual has the shape
+    of the result; int32 is proved not to overflow.
+    """
+
+    matches: ClassVar = QuantizeOp
+
+    def plan(self, op: QuantizeOp) -> Fusion | Refusal | None:
+        body = body_of(op)
+        if not isinstance(body, Body):
+            return body
+        problem = activation_problem(op.encoding)
+        return _plan(op, body) if problem is None else Refusal(f"result is {problem}")
+
+    def apply(self, op: QuantizeOp, plan: Fusion, rewriter: Rewriter) -> None:
+        value = op.input
+        if isinstance(plan, Contraction | Product):
+            rewriter.replace(op, plan.build(tensor(op.result)))
+        else:
+            rewriter.replace(op, *plan.build(op))
+        rewriter.erase_dead(value)
+
+
+def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
+    match body.op:
+        case WeightedOp() as op:
+            fused = contraction(op, op.residual if body.residual is None else body.residual, body.activation)
+            problem = None if isinstance(fused, Refusal) else integer_problem(fused, quantize.encoding)
+            return fused if problem is None else Refusal(problem)
+        case MatmulOp() as op:
+            return product(op, quantize.encoding)
+        case UnaryOp() | BinaryOp() as op:
+            return elementwise(op, body.activation)
+        case AvgPool2dOp() | AdaptiveAvgPool2dOp() | MeanOp() | SumOp() as op:
+            return average(op)
+        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp() | MaxPool2dOp() | AmaxOp()) as op:
+            return movement(op, quantize)
+        case ConstantOp():
+            return None
+        case op:
+            return Refusal(f"{op.name} has no integer form")
+
+
+@dataclass(frozen=True)
+class FloatResult:
+    """A contraction on codes whose result stays float; a bias that does not fit the integers is added in float."""
+
+    fused: Contraction | Product
+    apart: SSAValue | None = None
+
+
+class FuseWithFloatResult(Rule[Operation, FloatResult]):
+    """conv(dequantize(x), dequantize(w)) => conv(x, w) with a float result; linear and matmul alike.
+
+    Precondition: as above for operands. When only the bias stands in the way (it does not fit int32), it is added
+    behind the contraction.
+    """
+
+    matches: ClassVar = (WeightedOp, MatmulOp)
+
+    def plan(self, op: Operation) -> FloatResult | Refusal | None:
+        if all(codes_of(operand) is None for operand in op.operands[:2]):
+            return None
+        if isinstance(op, MatmulOp):
+            fused = product(op, None)
+            return fused if isinstance(fused, Refusal) else FloatResult(fused)
+        assert isinstance(op, WeightedOp)
+        return _float_result(op)
+
+    def apply(self, op: Operation, plan: FloatResult, rewriter: Rewriter) -> None:
+        operands = tuple(op.operands)
+        kind = tensor(op.results[0])
+        fused = plan.fused.build(kind)
+        if plan.apart is None:
+            rewriter.replace(op, fused)
+        else:
+            assert isinstance(op, WeightedOp)
+            bias = ReshapeOp(plan.apart, _along_channels(op))
+            rewriter.replace(op, fused, bias, AddOp(fused.result, bias.result, kind, op.activation))
+        rewriter.erase_dead(*operands)
+
+
+def _float_result(op: WeightedOp) -> FloatResult | Refusal:
+    fused = contraction(op, op.residual, op.activation)
+    if isinstance(fused, Refusal):
+        return fused
+    problem = integer_problem(fused, None)
+    if problem is None:
+        return FloatResult(fused)
+    bare = Contraction(op, fused.input, fused.weight, None, None, None)
+    if op.bias is None or op.residual is not None or integer_problem(bare, None) is not None:
+        return Refusal(problem)
+    return FloatResult(bare, op.bias)
+
+
+def _along_channels(op: WeightedOp) -> Shape:
+    """The shape in which the bias of `op` broadcasts over its result."""
+    rank = len(shape(op.result))
+    return (shape(op.weight)[0], *(1,) * (rank - 1 - op.channel_axis % rank))
+
+
+@dataclass(frozen=True)
+class FuseQdqPass(QcompPass):
+    """Turn dequantize -> op -> quantize into integer ops."""
+
+    name = "fuse-qdq"
+    letter: ClassVar[Letter] = Letter.CODE
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, [FuseWithQuantize()])
+        apply_rules(op, [FuseWithFloatResult()])
