@@ -22,7 +22,9 @@ _PASSES: dict[str, str] = {
     "fuse-qdq": "qcomp.transforms.fuse_qdq:FuseQdqPass",
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
     "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
+    "propagate-qdq": "qcomp.transforms.propagate_qdq:PropagateQdqPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",
+    "unsigned-activations": "qcomp.transforms.unsigned_activations:UnsignedActivationsPass",
 }
 _NAMED_LIKE_XDSL = ("cse", "dce")
 """Names that xDSL owns: other xDSL tools use its pass, qcomp's tools use ours."""

@@ -136,7 +136,7 @@ def movement(op: Operation, quantize: QuantizeOp) -> Moved | Refusal:
     if isinstance(codes, Refusal):
         return codes
     target, recipe = quantize.encoding, quantize.recipe
-    if isinstance(op, PadOp) and not _same_fill(op, quantize):
+    if isinstance(op, PadOp) and not same_fill(op, quantize):
         return Refusal("the padding value quantizes otherwise by the recipe of the quantize")
     unlike = [not (encoded(value) == target and is_identity_on_codes(target, recipe)) for value in codes]
     first = isinstance(op, ExpandOp | PadOp | CatOp)
@@ -144,7 +144,8 @@ def movement(op: Operation, quantize: QuantizeOp) -> Moved | Refusal:
     return Moved(op, tuple(codes), before, not first and unlike[0])
 
 
-def _same_fill(op: PadOp, quantize: QuantizeOp) -> bool:
+def same_fill(op: PadOp, quantize: QuantizeOp) -> bool:
+    """Whether padding codes, which knows no recipe, fills in the code that `quantize` makes of the padding value."""
     from qcomp.interpreter.reference.quantize import code_of
 
     value, encoding = op.value.value.data, quantize.encoding

@@ -45,12 +45,19 @@ from qcomp.dialects.nn import (
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape
 from qcomp.dialects.quant import CastStorageOp, RequantizeOp, encoding_of
 from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.qdq_pattern import is_identity_on_codes
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
 
 def _same(op: Operation) -> SSAValue | None:
-    """Reshape, expand, cast, requantize: the type says it all."""
+    """Reshape, expand, cast, adaptive pool: the type says it all."""
     return op.operands[0]
+
+
+def _requantize(op: Operation) -> SSAValue | None:
+    item = cast(RequantizeOp, op)
+    encoding = encoding_of(item.result.type)
+    return item.input if encoding is not None and is_identity_on_codes(encoding, item.recipe) else None
 
 
 def _permute(op: Operation) -> SSAValue | None:
@@ -108,7 +115,7 @@ def _is_filled(value: SSAValue, number: float) -> bool:
 
 
 _FORMS: dict[type[Operation], Callable[[Operation], SSAValue | None]] = {
-    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _same, AdaptiveAvgPool2dOp: _same,
+    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize, AdaptiveAvgPool2dOp: _same,
     PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat, MaxPool2dOp: _pool, AvgPool2dOp: _pool,
     ClampOp: _clamp, CastStorageOp: _storage, MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,
 }  # fmt: skip

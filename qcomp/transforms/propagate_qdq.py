@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""propagate-qdq: dequantize moves down and quantize moves up through data movement, until they meet or meet arithmetic.
+
+    %d = quant.dequantize %q
+    %1 = nn.reshape %d                      %1 = nn.reshape %q
+    %2 = nn.linear %1, %w            =>     %d = quant.dequantize %1
+                                            %2 = nn.linear %d, %w
+
+    %1 = nn.conv2d %0, %w                   %1 = nn.conv2d %0, %w
+    %2 = nn.reshape %1               =>     %2 = quant.quantize %1
+    %q = quant.quantize %2                  %q = nn.reshape %2
+
+    %q = quant.quantize (quant.dequantize %x)  =>  %x, or quant.requantize %x where the encodings differ
+
+All of it keeps every bit: quantize and dequantize work element by element, and the largest of a window is the same
+among codes as among reals, since scales are positive. That quantize undoes dequantize is tried on every code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from qcomp.dialects.nn import CatOp, ConstantOp, ExpandOp, MaxPool2dOp, PadOp, PermuteOp, ReluOp, ReshapeOp, SliceOp
+from qcomp.dialects.nn.base import UNKNOWN, Shape, ints, shape, tensor
+from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, RequantizeOp, quantized_type
+from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.coded_ops import same_fill
+from qcomp.transforms.qdq_pattern import codes_of, encoded, is_identity_on_codes
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user
+
+Movement = ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp
+
+
+class MeetDequantize(Rule[QuantizeOp, SSAValue]):
+    """quantize(dequantize(x)) => x where that is the identity on all codes, else requantize(x).
+
+    Precondition: the encodings are the same, or both are per tensor.
+    """
+
+    matches: ClassVar = QuantizeOp
+
+    def plan(self, op: QuantizeOp) -> SSAValue | Refusal | None:
+        codes = codes_of(op.input)
+        if codes is None:
+            return None
+        source = encoded(codes)
+        if source != op.encoding and not (source.per_tensor and op.encoding.per_tensor):
+            return Refusal("encodings differ and are not both per tensor")
+        return codes
+
+    def apply(self, op: QuantizeOp, plan: SSAValue, rewriter: Rewriter) -> None:
+        value = op.input
+        if plan.type == op.result.type and is_identity_on_codes(op.encoding, op.recipe):
+            rewriter.replace(op, values=[plan])
+        else:
+            rewriter.replace(op, RequantizeOp(plan, op.encoding, op.recipe))
+        rewriter.erase_dead(value)
+
+
+@dataclass(frozen=True)
+class Sunk:
+    """The codes that take the place of the dequantized operands, and the encoding of the result."""
+
+    operands: tuple[SSAValue, ...]
+    encoding: Encoding
+
+
+class SinkDequantize(Rule[Operation, Sunk]):
+    """move(dequantize(x)) => dequantize(move(x)), also for max pools, and for relu unless a quantize follows.
+
+    Precondition: all operands are dequantized, from one encoding; a padding value is exactly a code; a quantization
+    axis can be followed through the movement.
+    """
+
+    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, MaxPool2dOp, ReluOp)
+
+    def plan(self, op: Operation) -> Sunk | Refusal | None:
+        codes = [codes_of(operand) for operand in op.operands]
+        operands = [value for value in codes if value is not None]
+        if not operands or len(operands) < len(codes):
+            return None
+        encoding = encoded(operands[0])
+        if isinstance(op, ReluOp) and isinstance(only_user(op.result), QuantizeOp):
+            return None
+        if any(encoded(value) != encoding for value in operands):
+            return Refusal("operands have different encodings")
+        moved = _moved(op, encoding)
+        return moved if isinstance(moved, Refusal) else Sunk(tuple(operands), moved)
+
+    def apply(self, op: Operation, plan: Sunk, rewriter: Rewriter) -> None:
+        old = tuple(op.operands)
+        coded = _like(op, plan.operands, quantized_type(tensor(op.results[0]), plan.encoding))
+        dequantize = DequantizeOp(coded.results[0])
+        rewriter.replace(op, coded, dequantize)
+        rewriter.erase_dead(*old)
+
+
+def _moved(op: Operation, encoding: Encoding) -> Encoding | Refusal:
+    """The encoding of the result when `op` moves codes of `encoding`."""
+    if encoding.per_tensor:
+        if isinstance(op, PadOp) and not _is_code(op.value.value.data, encoding):
+            return Refusal(f"the padding value {op.value.value.data} is not exactly a code")
+        if isinstance(op, ReluOp) and not is_identity_on_codes(encoding, None):
+            return Refusal("quantize does not undo dequantize")
+        return encoding
+    moved = _follow_axis(op, encoding) if encoding.axis is not None else None
+    if moved is None:
+        return Refusal("the quantization axis cannot be followed")
+    return moved if is_identity_on_codes(moved, None) else Refusal("quantize does not undo dequantize")
+
+
+def _is_code(value: float, encoding: Encoding) -> bool:
+    """Whether `value` is dequantized, bit for bit, from the code it is quantized to."""
+    import numpy as np
+
+    from qcomp.interpreter.reference.quantize import code_of, dequantize
+
+    real = dequantize(np.array([code_of(value, encoding)], encoding.dtype), encoding)
+    return real.tobytes() == np.array([value], real.dtype).tobytes()
+
+
+def _follow_axis(op: Operation, encoding: Encoding) -> Encoding | None:
+    """The per-channel encoding of the result of moving a tensor quantized along `encoding.axis`."""
+    axis = cast(int, encoding.axis)
+    match op:
+        case PermuteOp():
+            return encoding.with_axis(ints(op.dims).index(axis))
+        case ReshapeOp():
+            place = _same_place(shape(op.input), shape(op.result), axis)
+            return None if place is None else encoding.with_axis(place)
+        case SliceOp():
+            if op.dim.value.data != axis:
+                return encoding
+            kept = slice(op.start.value.data, op.end.value.data, op.step.value.data)
+            return replace(encoding, scales=encoding.scales[kept], zero_points=encoding.zero_points[kept])
+        case _:
+            return None
+
+
+def _same_place(source: Shape, target: Shape, axis: int) -> int | None:
+    """The dimension of `target` that holds exactly what dimension `axis` of `source` holds."""
+    if UNKNOWN in source or UNKNOWN in target:
+        return None
+    before = math.prod(source[:axis])
+    for place, size in enumerate(target):
+        if math.prod(target[:place]) == before and size == source[axis]:
+            return place
+    return None
+
+
+class HoistQuantize(Rule[QuantizeOp, Operation]):
+    """quantize(move(y)) => move(quantize(y)).
+
+    Precondition: per-tensor encoding; some y is computed (not an argument, a constant or dequantized); neither y nor
+    the moved value has another use; a padding value quantizes by the same recipe.
+    """
+
+    matches: ClassVar = QuantizeOp
+
+    def plan(self, op: QuantizeOp) -> Operation | Refusal | None:
+        move = op.input.owner
+        if not isinstance(move, Movement) or not any(_is_computed(value) for value in move.operands):
+            return None
+        if only_user(op.input) is not op:
+            return Refusal(f"the result of {move.name} has other uses")
+        if not op.encoding.per_tensor:
+            return Refusal("the result is quantized per channel")
+        if any(_is_computed(value) and only_user(value) is not move for value in move.operands):
+            return Refusal(f"an operand of {move.name} has other uses")
+        if isinstance(move, PadOp) and not same_fill(move, op):
+            return Refusal("the padding value quantizes otherwise by the recipe of the quantize")
+        return move
+
+    def apply(self, op: QuantizeOp, plan: Operation, rewriter: Rewriter) -> None:
+        old = op.input
+        steps = [QuantizeOp(value, op.encoding, op.recipe) for value in plan.operands]
+        for step, value in zip(steps, plan.operands, strict=True):
+            owner = value.owner
+            step.location = owner.location if isinstance(owner, Operation) else op.location
+        moved = _like(plan, [step.result for step in steps], op.result.type)
+        rewriter.replace(op, *steps, moved)
+        rewriter.erase_dead(old)
+
+
+def _is_computed(value: SSAValue) -> bool:
+    return not isinstance(value, BlockArgument) and not isinstance(value.owner, ConstantOp | DequantizeOp)
+
+
+def _like(op: Operation, operands: Sequence[SSAValue], kind: Attribute) -> Operation:
+    return type(op).create(
+        operands=operands, result_types=[kind], properties=op.properties, attributes=op.attributes, location=op.location
+    )
+
+
+@dataclass(frozen=True)
+class PropagateQdqPass(QcompPass):
+    """Move quantize up and dequantize down through data movement, and let them meet."""
+
+    name = "propagate-qdq"
+    letter: ClassVar[Letter] = Letter.EXACT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, [MeetDequantize(), SinkDequantize(), HoistQuantize()])
