@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.element import numpy_dtype
+from qcomp.dialects.nn.base import UNKNOWN
 from qcomp.dialects.quant import Recipe, encoding_of, storage_type
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.array import Array
@@ -128,6 +129,6 @@ def _check_result(op: Operation, result: Array) -> None:
     kind = storage_type(cast(Tensor, op.results[0].type))
     expected = numpy_dtype(kind.element_type)
     shape = kind.get_shape()
-    fits = len(shape) == result.ndim and all(a in (-1, b) for a, b in zip(shape, result.shape, strict=True))
+    fits = len(shape) == result.ndim and all(a in (UNKNOWN, b) for a, b in zip(shape, result.shape, strict=True))
     if not fits or result.dtype != expected:
         raise QcompError.at(op, f"evaluates to {result.dtype}{list(result.shape)}, its type is {kind}", code="internal")
