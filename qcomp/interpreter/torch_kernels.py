@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from qcomp.dialects import nn
 from qcomp.dialects.element import numpy_dtype
-from qcomp.dialects.nn.base import ints, shape, tensor
+from qcomp.dialects.nn.base import ints, tensor, torch_sizes
 
 Values = Sequence[Any]
 Kernel = Callable[[Any, Values], Any]
@@ -144,9 +144,9 @@ def _movement(aten: Any) -> dict[type[Operation], Kernel]:
         return aten.slice(values[0], *where)
 
     return {
-        nn.ReshapeOp: lambda op, v: aten.reshape(v[0], list(shape(op.result))),
+        nn.ReshapeOp: lambda op, v: aten.reshape(v[0], torch_sizes(op.result)),
         nn.PermuteOp: lambda op, v: aten.permute(v[0], list(ints(op.dims))),
-        nn.ExpandOp: lambda op, v: aten.expand(v[0], list(shape(op.result))),
+        nn.ExpandOp: lambda op, v: aten.expand(v[0], torch_sizes(op.result)),
         nn.SliceOp: cut,
         nn.CatOp: lambda op, v: aten.cat(list(v), op.dim.value.data),
         nn.PadOp: pad,

@@ -84,11 +84,11 @@ class _Access(IRDLOperation):
         return (
             cast(MemRef, buffer.type),
             indices,
-            cast(Sequence[SSAValue], getattr(self, "indices")),
+            cast(Sequence[SSAValue], getattr(self, "indices")),  # noqa: B009
             over,
             steps,
             count,
-        )  # noqa: B009
+        )
 
     def _ints(self, name: str) -> tuple[int, ...]:
         attr = self.properties.get(name)

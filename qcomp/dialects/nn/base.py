@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, irdl_attr_definition, param_def
 from xdsl.parser import Parser
@@ -24,7 +24,7 @@ from qcomp.dialects.quant import encoding_of
 Tensor = TensorType[Attribute]
 Shape = tuple[int, ...]
 SEGMENTS = AttrSizedOperandSegments.attribute_name
-UNKNOWN = -1
+UNKNOWN = DYNAMIC_INDEX
 """A dimension that is not known before run time: equal to nothing, not even to itself."""
 
 
@@ -34,8 +34,13 @@ def tensor(value: SSAValue) -> Tensor:
 
 
 def shape(value: SSAValue) -> Shape:
-    """The shape of `value`; -1 is a dynamic dimension."""
+    """The shape of `value`; UNKNOWN is a dynamic dimension."""
     return tensor(value).get_shape()
+
+
+def torch_sizes(value: SSAValue) -> list[int]:
+    """The shape of `value` as torch's reshape and expand take it: -1 is a dynamic dimension."""
+    return [-1 if size == UNKNOWN else size for size in shape(value)]
 
 
 def ints(attr: Attribute) -> Shape:

@@ -124,7 +124,7 @@ class Encoding:
             raise VerifyException("block sizes must be at least 1")
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise VerifyException unless the parameters fit a tensor of `shape` (-1 is a dynamic dimension)."""
+        """Raise VerifyException unless the parameters fit a tensor of `shape` (dynamic: xDSL's DYNAMIC_INDEX)."""
         if self.axis is not None:
             if self.axis >= len(shape):
                 raise VerifyException(f"quantization axis {self.axis} is outside rank {len(shape)}")

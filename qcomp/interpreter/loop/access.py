@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects.loop import (
@@ -49,7 +49,7 @@ class Window:
     @staticmethod
     def of(op: LoadOp | StoreOp) -> Window:
         kind, _, _, over, steps, valid = op.access
-        if not isinstance(kind.layout, NoneAttr) or -1 in kind.get_shape():
+        if not isinstance(kind.layout, NoneAttr) or DYNAMIC_INDEX in kind.get_shape():
             raise QcompError.at(op, f"buffers are row-major and static, got {kind}", code="unsupported-op")
         shape = tile_shape(op.tile)
         if valid is not None:
@@ -174,7 +174,7 @@ def view(w: Writer, op: ViewOp) -> None:
 
 def alloc(w: Writer, op: memref.AllocOp) -> None:
     kind = op.memref.type
-    if op.dynamic_sizes or op.symbol_operands or -1 in kind.get_shape():
+    if op.dynamic_sizes or op.symbol_operands or DYNAMIC_INDEX in kind.get_shape():
         raise QcompError.at(op, "buffers have static shapes", code="unsupported-op")
     w.assign(op.memref, f"allocate({memref_bytes(kind)})")
 

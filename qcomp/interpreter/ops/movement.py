@@ -6,7 +6,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import ints, shape
+from qcomp.dialects.nn.base import ints, torch_sizes
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.interpreter.dispatch import Arrays, meaning
 from qcomp.interpreter.reference import movement
@@ -33,11 +33,11 @@ def move(op: Moving, arrays: Arrays) -> Array:
     """The op on arrays of any dtype."""
     match op:
         case nn.ReshapeOp():
-            return movement.reshape(arrays[0], shape(op.result))
+            return movement.reshape(arrays[0], torch_sizes(op.result))
         case nn.PermuteOp():
             return movement.permute(arrays[0], ints(op.dims))
         case nn.ExpandOp():
-            return movement.expand(arrays[0], shape(op.result))
+            return movement.expand(arrays[0], torch_sizes(op.result))
         case nn.SliceOp():
             where = (attr.value.data for attr in (op.dim, op.start, op.end, op.step))
             return movement.cut(arrays[0], *where)
