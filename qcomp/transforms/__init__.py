@@ -24,6 +24,7 @@ _PASSES: dict[str, str] = {
     "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
     "propagate-qdq": "qcomp.transforms.propagate_qdq:PropagateQdqPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",
+    "unfuse-qdq": "qcomp.transforms.unfuse_qdq:UnfuseQdqPass",
     "unsigned-activations": "qcomp.transforms.unsigned_activations:UnsignedActivationsPass",
 }
 _NAMED_LIKE_XDSL = ("cse", "dce")

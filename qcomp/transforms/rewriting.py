@@ -71,6 +71,29 @@ def refuse(rule: str, op: Operation, reason: str) -> None:
             records.append(record)
 
 
+@dataclass
+class RewriteCount:
+    """The rewrites done so far, and how many may be done; `last` names the rule and op of the latest."""
+
+    limit: int | None = None
+    done: int = 0
+    last: str | None = None
+
+
+_count: ContextVar[RewriteCount | None] = ContextVar("rewrite_count", default=None)
+
+
+@contextmanager
+def counted_rewrites(limit: int | None = None) -> Generator[RewriteCount]:
+    """Counts the rewrites of all rules that run within it, and stops them after `limit`."""
+    count = RewriteCount(limit)
+    token = _count.set(count)
+    try:
+        yield count
+    finally:
+        _count.reset(token)
+
+
 class Rewriter:
     """Inserts, replaces and erases; new ops without a location take that of the op they stand for."""
 
@@ -160,6 +183,12 @@ class _Pattern(RewritePattern):
         if isinstance(plan, Refusal):
             refuse(name, op, plan.reason)
             return
+        count = _count.get()
+        if count is not None:
+            if count.done == count.limit:
+                return
+            count.done += 1
+            count.last = f"{name} on {op.name}" + (f" at {place}" if (place := describe(op.location)) else "")
         self.budget[0] -= 1
         if self.budget[0] < 0:
             raise QcompError.at(op, f"rule {name} does not come to an end", code="no-fixpoint")

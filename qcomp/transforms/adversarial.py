@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Inputs made from a function's types to bring mistakes of rewrites to light. The same seed makes the same inputs."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from qcomp.dialects.constant import Array
+from qcomp.dialects.element import is_float, numpy_dtype
+from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import is_narrow, narrow
+
+UNKNOWN_SIZE = 3
+"""What a dimension that is not known before run time is taken to be."""
+_PLANTED = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-42, -3.4e38, 3.4e38)
+
+
+def main_of(module: ModuleOp) -> FuncOp:
+    """The function `main`. Raises QcompError when there is none."""
+    for op in module.walk():
+        if isinstance(op, FuncOp) and op.sym_name.data == "main":
+            return op
+    raise QcompError("the module has no function main", code="no-function")
+
+
+def inputs_for(module: ModuleOp, seed: int, planted: bool) -> list[Array]:
+    """An array for each argument of main.
+
+    Floats are normal with a spread of 2, a few of them a hundred times as large; `planted` puts NaN, infinities, -0.0,
+    denormals and the largest numbers among them. Codes take all values, the extremes for sure. Integers of 32 bits and
+    more are 0 or 1, so that they can be indices.
+    """
+    rng = np.random.default_rng(seed)
+    return [_input(kind, rng, planted) for kind in main_of(module).function_type.inputs]
+
+
+def _input(kind: Attribute, rng: np.random.Generator, planted: bool) -> Array:
+    if not isinstance(kind, TensorType | MemRefType):
+        raise QcompError(f"no inputs of type {kind} can be made up", code="unsupported-type")
+    tensor = cast("TensorType[Attribute] | MemRefType[Attribute]", kind)
+    shape = tuple(UNKNOWN_SIZE if size < 0 else size for size in tensor.get_shape())
+    if isinstance(tensor, MemRefType):
+        return _plain(tensor.element_type, shape, rng, planted)
+    encoding = encoding_of(tensor)
+    if encoding is None:
+        return _plain(tensor.element_type, shape, rng, planted)
+    codes = rng.integers(encoding.qmin, encoding.qmax + 1, shape)
+    _plant(codes, (encoding.qmin, encoding.qmax), rng)
+    return codes.astype(numpy_dtype(storage_type(tensor).element_type))
+
+
+def _plain(element: Attribute, shape: tuple[int, ...], rng: np.random.Generator, planted: bool) -> Array:
+    dtype = numpy_dtype(element)
+    if is_float(element):
+        values = rng.standard_normal(shape) * np.where(rng.random(shape) < 0.02, 200.0, 2.0)
+        if planted:
+            _plant(values, _PLANTED, rng)
+        with np.errstate(over="ignore"):
+            return narrow(values.astype(np.float32), element) if is_narrow(element) else values.astype(dtype)
+    if dtype.itemsize >= 4 or dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(dtype)
+    limits = np.iinfo(dtype.name)
+    return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def _plant(
+    values: np.ndarray[tuple[int, ...], np.dtype[np.generic]], what: tuple[float, ...], rng: np.random.Generator
+) -> None:
+    """Put each of `what` somewhere, where there is room for half of the values to stay."""
+    flat = values.reshape(-1)
+    count = min(len(what), flat.size // 2)
+    flat[rng.choice(flat.size, count, replace=False)] = what[:count]

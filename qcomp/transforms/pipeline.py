@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelines: from text to passes in a lawful order, and running them.
+
+    run_passes(module, "O1,quantize,fuse-activation,integer,fold-constants{dequantize=true}")
+
+A name of `PIPELINES` stands for its passes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.universe import XDSL_UNIVERSE
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
+
+from qcomp.dialects.context import context
+from qcomp.dialects.verification import first_invalid
+from qcomp.errors import QcompError
+from qcomp.transforms import get_all_passes
+from qcomp.transforms.base import Letter, QcompPass
+
+Available = Mapping[str, Callable[[], type[ModulePass]]]
+Hook = Callable[[ModulePass, ModuleOp, float], None]
+"""Called after each pass with the pass, the module it left and the seconds it took."""
+
+PIPELINES: dict[str, str] = {
+    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,compose-reshapes,compose-permutes,fold-constants,dce",
+    "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
+    "O2": "lower-batch-norm,fold-constants,fuse-activation,dce",
+    "integer": "propagate-qdq,fuse-qdq,remove-identities,fold-constants,dce",
+}
+"""Pipelines by name. Only `quantize` changes numbers on purpose: it is for prepared graphs."""
+
+_AFTER: dict[tuple[str, str], str] = {
+    ("duplicate-dequantize", "cse"): "it would merge the private dequantizes again",
+    ("duplicate-dequantize", "insert-qdq"): "the dequantizes it makes would stay shared",
+    ("insert-qdq", "fold-batch-norm"): "batch norms are folded before any quantize is placed",
+    ("fuse-activation", "fold-batch-norm"): "a batch norm behind an activation is none that can be folded",
+    ("fuse-qdq", "insert-qdq"): "what it inserts would stay unfused",
+    ("fuse-qdq", "fuse-activation"): "ops on codes take their activation in fuse-qdq",
+    ("unsigned-activations", "fuse-qdq"): "the storage of activations is chosen when ops work on codes",
+}
+"""(earlier, later): why `later` does not come after `earlier`."""
+
+
+def parse_passes(available: Available, text: str) -> tuple[ModulePass, ...]:
+    """The passes of a pipeline such as ``O1,cse,fold{limit=3}``, names of `PIPELINES` expanded.
+
+    Raises QcompError for text that does not parse, unknown passes, bad options and an order that is not lawful.
+    """
+    passes = tuple(_build(available, spec) for spec in _expand(_specs(text)))
+    check_order(passes)
+    return passes
+
+
+def _specs(text: str) -> tuple[ArgSpec, ...]:
+    try:
+        return tuple(parse_pipeline(text))
+    except ArgSpecParseError as problem:
+        lines = str(problem).strip().splitlines()
+        raise QcompError(f"pipeline '{text}': {lines[-1].strip()}", code="pipeline") from None
+
+
+def _expand(specs: Iterable[ArgSpec]) -> Iterator[ArgSpec]:
+    for spec in specs:
+        if spec.name not in PIPELINES:
+            yield spec
+        elif spec.parameters:
+            raise QcompError(f"pipeline {spec.name} takes no options", code="pass-option")
+        else:
+            yield from _expand(_specs(PIPELINES[spec.name]))
+
+
+def _build(available: Available, spec: ArgSpec) -> ModulePass:
+    if spec.name not in available:
+        raise unknown_pass(spec.name, available)
+    try:
+        return available[spec.name]().from_spec(spec)
+    except (ValueError, TypeError) as problem:
+        reason = " ".join(str(problem).split())
+        raise QcompError(f"pass {spec.name}: {reason}", code="pass-option") from None
+
+
+def unknown_pass(name: str, available: Iterable[str]) -> QcompError:
+    """The error about a pass that does not exist, with the names that look like it."""
+    close = difflib.get_close_matches(name, [*available, *PIPELINES], 3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "qcomp passes lists them"
+    return QcompError(f"unknown pass '{name}'", code="unknown-pass", hint=hint)
+
+
+def check_order(passes: Sequence[ModulePass]) -> None:
+    """Raise QcompError when a pass comes after one that it must not come after."""
+    seen: list[str] = []
+    for step in passes:
+        for earlier in seen:
+            reason = _AFTER.get((earlier, step.name))
+            if reason is not None:
+                raise QcompError(
+                    f"{step.name} after {earlier}: {reason}",
+                    code="pass-order",
+                    hint=f"put {step.name} before {earlier}",
+                )
+        seen.append(step.name)
+
+
+def letter_of(step: ModulePass) -> Letter:
+    """What a pass does to numbers; xDSL's own passes keep every bit."""
+    return step.letter if isinstance(step, QcompPass) else Letter.EXACT
+
+
+def run_passes(
+    module: ModuleOp, text: str, verify: bool = False, *, ctx: Context | None = None,
+    available: Available | None = None, hooks: Sequence[Hook] = (),
+) -> None:  # fmt: skip
+    """Run the passes of `text` on `module`, in place; the module is verified after each.
+
+    available: factories of the passes that may be named, by default qcomp's and xDSL's. verify: hold each pass to its
+    letter by running the module before and after it (`verify_rewrites`), which costs two interpretations per pass.
+    Raises QcompError for a bad pipeline, a pass that refuses, and a broken promise.
+    """
+    where: Context = context() if ctx is None else ctx
+    if available is None:
+        available = {**XDSL_UNIVERSE.all_passes, **get_all_passes()}
+    for step in parse_passes(available, text):
+        start = time.perf_counter()
+        _apply(step, where, module, verify)
+        seconds = time.perf_counter() - start
+        for hook in hooks:
+            hook(step, module, seconds)
+
+
+def _apply(step: ModulePass, ctx: Context, module: ModuleOp, verify: bool) -> None:
+    if verify:
+        from qcomp.transforms.verify_rewrites import apply_verified
+
+        apply_verified(step, ctx, module)
+    else:
+        step.apply(ctx, module)
+    try:
+        module.verify()
+    except VerifyException as problem:
+        text = f"pass {step.name} left a module that does not verify: {str(problem).splitlines()[0]}"
+        culprit = first_invalid(module)
+        raise QcompError.at(culprit, text, code="verify") if culprit else QcompError(text, code="verify") from None

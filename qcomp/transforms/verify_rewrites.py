@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holding a pass to its letter: the module is run before and after it, on adversarial inputs.
+
+    exact   the same bits (a NaN is a NaN), also with NaN, infinities and -0.0 among the inputs
+    code    both modules with contractions and averages in float (`unfuse-qdq`): the same bits; and each such op of the
+            new module, fed its own operands: at most 1 code from the float op, in at most max(1, n / 1000) of n
+            elements, or for a float result within the rounding of the bias and 1e-5 of the largest element
+    real    within 1e-4 of the largest element, at most 1 code for codes
+    lossy   the same shapes and types
+
+A failure names the pass, the first rule application after which the results differ, and the first element that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from qcomp.dialects.constant import Array
+from qcomp.dialects.location import describe
+from qcomp.dialects.nn import WeightedOp
+from qcomp.dialects.quant import Encoding, encoding_of
+from qcomp.errors import QcompError
+from qcomp.interpreter import interpret
+from qcomp.interpreter.dispatch import meaning_of, real_value, store
+from qcomp.transforms.adversarial import inputs_for, main_of
+from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.rewriting import counted_rewrites
+from qcomp.transforms.unfuse_qdq import CODE_OPS, UnfuseQdqPass
+
+SEED = 20250101
+Check = Callable[[ModuleOp, ModuleOp], str | None]
+
+
+def apply_verified(step: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    """Apply `step` to `module`. Raises QcompError (code "verify-rewrites") when it breaks its letter's promise."""
+    letter = step.letter if isinstance(step, QcompPass) else Letter.EXACT
+    before = module.clone()
+    step.apply(ctx, module)
+    difference = check(letter, before, module)
+    if difference is None:
+        return
+    culprit = _culprit(step, ctx, before, letter)
+    raise QcompError(
+        f"pass {step.name} is declared {letter} but is not{f' (rule {culprit})' if culprit else ''}: {difference}",
+        code="verify-rewrites",
+    )
+
+
+def check(letter: Letter, before: ModuleOp, after: ModuleOp) -> str | None:
+    """How `after` breaks the promise of `letter` about `before`; None when it does not."""
+    match letter:
+        case Letter.EXACT:
+            return _compare(before, after, _same_bits, (False, True))
+        case Letter.CODE:
+            plain = [_unfused(module) for module in (before, after)]
+            return _compare(plain[0], plain[1], _same_bits, (False, True)) or _check_ops(after)
+        case Letter.REAL:
+            return _compare(before, after, _close, (False,))
+        case Letter.LOSSY:
+            return _compare(before, after, _anything, (False,))
+
+
+def _culprit(step: ModulePass, ctx: Context, before: ModuleOp, letter: Letter) -> str | None:
+    """The rule application that first breaks the promise, found by bisection over how many are done."""
+    with counted_rewrites() as total:
+        step.apply(ctx, before.clone())
+    good, bad, name = 0, total.done, total.last
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        module = before.clone()
+        with counted_rewrites(middle) as count:
+            step.apply(ctx, module)
+        if check(letter, before, module) is None:
+            good = middle
+        else:
+            bad, name = middle, count.last
+    return name
+
+
+def _unfused(module: ModuleOp) -> ModuleOp:
+    clone = module.clone()
+    UnfuseQdqPass().apply(Context(), clone)
+    return clone
+
+
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Compare = Callable[[Array, Array, Encoding | None], Mask]
+"""Which elements of two results, of that encoding if any, are too far apart."""
+
+
+def _compare(before: ModuleOp, after: ModuleOp, compare: Compare, planted: Sequence[bool]) -> str | None:
+    kinds = list(main_of(before).function_type.outputs)
+    for plant in planted:
+        inputs = inputs_for(before, SEED + plant, plant)
+        old, new = (interpret(module, *(array.copy() for array in inputs)) for module in (before, after))
+        if len(old) != len(new):
+            return f"{len(old)} results became {len(new)}"
+        for index, (left, right) in enumerate(zip(old, new, strict=True)):
+            if left.shape != right.shape or left.dtype != right.dtype:
+                return f"result {index} was {left.dtype}{list(left.shape)}, is {right.dtype}{list(right.shape)}"
+            wrong = compare(left, right, encoding_of(kinds[index]))
+            if wrong.any():
+                return f"result {index} {_first(left, right, wrong)}"
+    return None
+
+
+def _first(left: Array, right: Array, wrong: Mask) -> str:
+    place = tuple(int(axis[0]) for axis in np.nonzero(wrong))
+    values = f"{left[place]} before, {right[place]} after"
+    return f"differs at {list(place)}: {values} ({int(wrong.sum())} of {wrong.size} elements)"
+
+
+def _anything(left: Array, right: Array, encoding: Encoding | None) -> Mask:
+    return np.zeros(left.shape, np.bool_)
+
+
+def _same_bits(left: Array, right: Array, encoding: Encoding | None):
+    if left.dtype.kind != "f":
+        return left != right
+    unsigned = np.dtype(f"u{left.dtype.itemsize}")
+    bits = (np.ascontiguousarray(item).view(unsigned).reshape(item.shape) for item in (left, right))
+    return np.not_equal(*bits) & ~(np.isnan(left) & np.isnan(right))
+
+
+def _close(left: Array, right: Array, encoding: Encoding | None):
+    if encoding is not None:
+        return np.abs(left.astype(np.int64) - right.astype(np.int64)) > 1
+    if left.dtype.kind != "f":
+        return left != right
+    return _far(left, right, 0.0, 1e-4)
+
+
+def _far(left: Array, right: Array, absolute: float, relative: float):
+    finite = left[np.isfinite(left)]
+    bound = absolute + relative * float(np.abs(finite).max(initial=0.0))
+    with np.errstate(invalid="ignore"):
+        apart = ~(np.abs(left.astype(np.float64) - right.astype(np.float64)) <= bound)
+    return apart & (left != right) & ~(np.isnan(left) & np.isnan(right))
+
+
+@dataclass
+class _Recorder:
+    """Checks every contraction and average on codes against the float op on the operands it had."""
+
+    values: dict[SSAValue, Array]
+    problem: str | None = None
+
+    def __call__(self, op: Operation, results: tuple[Array, ...]) -> None:
+        self.values.update(zip(op.results, results, strict=True))
+        if self.problem is None and isinstance(op, CODE_OPS) and encoding_of(op.operands[0].type) is not None:
+            self.problem = _check_op(op, [self.values[operand] for operand in op.operands], results[0])
+
+
+def _check_ops(module: ModuleOp) -> str | None:
+    inputs = inputs_for(module, SEED, False)
+    recorder = _Recorder(dict(zip(main_of(module).body.block.args, inputs, strict=True)))
+    interpret(module, *inputs, observer=recorder)
+    return recorder.problem
+
+
+def _check_op(op: Operation, operands: Sequence[Array], result: Array) -> str | None:
+    found = meaning_of(type(op))
+    assert found is not None
+    kinds = [cast(TensorType[Attribute], kind) for kind in op.operand_types]
+    with np.errstate(all="ignore"):
+        real = found.real(op, [real_value(a, k) for a, k in zip(operands, kinds, strict=True)])
+    expected = store(real, op)
+    if encoding_of(op.results[0].type) is None:
+        wrong = _far(expected, result, _bias_step(op), 1e-5)
+        allowed = 0
+    else:
+        apart = np.abs(expected.astype(np.int64) - result.astype(np.int64))
+        wrong, allowed = (apart > 1, 0) if (apart > 1).any() else (apart > 0, max(1, apart.size // 1000))
+    if int(wrong.sum()) <= allowed:
+        return None
+    place = describe(op.location)
+    return f"{op.name}{f' at {place}' if place else ''} {_first(expected, result, wrong)}"
+
+
+def _bias_step(op: Operation) -> float:
+    """Half of the coarsest step that the bias of `op` can be held in."""
+    if not isinstance(op, WeightedOp) or op.bias is None:
+        return 0.0
+    encodings = [encoding_of(value.type) for value in (op.input, op.weight)]
+    return 0.5 * float(np.prod([item.scales.max() for item in encodings if item is not None]))
