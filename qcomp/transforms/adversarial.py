@@ -21,23 +21,22 @@ UNKNOWN_SIZE = 3
 _PLANTED = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-42, -3.4e38, 3.4e38)
 
 
-def main_of(module: ModuleOp) -> FuncOp:
-    """The function `main`. Raises QcompError when there is none."""
-    for op in module.walk():
-        if isinstance(op, FuncOp) and op.sym_name.data == "main":
-            return op
-    raise QcompError("the module has no function main", code="no-function")
+def public_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions with a body that are not private, main first."""
+    found = [op for op in module.walk() if isinstance(op, FuncOp) and not op.is_declaration]
+    public = [op for op in found if op.sym_visibility is None or op.sym_visibility.data != "private"]
+    return sorted(public, key=lambda op: op.sym_name.data != "main")
 
 
-def inputs_for(module: ModuleOp, seed: int, planted: bool) -> list[Array]:
-    """An array for each argument of main.
+def inputs_for(function: FuncOp, seed: int, planted: bool) -> list[Array]:
+    """An array for each argument of `function`.
 
     Floats are normal with a spread of 2, a few of them a hundred times as large; `planted` puts NaN, infinities, -0.0,
     denormals and the largest numbers among them. Codes take all values, the extremes for sure. Integers of 32 bits and
     more are 0 or 1, so that they can be indices.
     """
     rng = np.random.default_rng(seed)
-    return [_input(kind, rng, planted) for kind in main_of(module).function_type.inputs]
+    return [_input(kind, rng, planted) for kind in function.function_type.inputs]
 
 
 def _input(kind: Attribute, rng: np.random.Generator, planted: bool) -> Array:
