@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+os.environ.setdefault("QCOMP_VERIFY_REWRITES", "1")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -25,7 +25,7 @@ SHOWN = 16
 
 @dataclass(frozen=True)
 class Port:
-    """An input of a program; `shape` is negative where a size is symbolic, `low` and `high` bound the values of integers."""
+    """An input of a program; sizes are negative where they are symbolic, `low` and `high` bound integers."""
 
     name: str
     dtype: np.dtype[np.generic]

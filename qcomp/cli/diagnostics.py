@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
@@ -48,18 +48,18 @@ def is_expected(error: BaseException) -> bool:
     return isinstance(error, _EXPECTED)
 
 
-def from_exception(error: BaseException, op: Operation | None = None, prefix: str = "") -> Diagnostic:
-    """The diagnostic of `error`, which happened at `op` if that is known; `prefix` starts its message."""
+def from_exception(error: BaseException, op: Operation | None = None) -> Diagnostic:
+    """The diagnostic of `error`, which happened at `op` if that is known."""
     if isinstance(error, LocatedError):
-        return replace(error.diagnostic, message=prefix + error.diagnostic.message)
+        return error.diagnostic
     if isinstance(error, ParseError):
         place = error.span.get_location()
-        return Diagnostic(prefix + _parse_message(error), "error", place.file, place.line, place.col)
+        return Diagnostic(_parse_message(error), "error", place.file, place.line, place.col)
     if isinstance(error, QcompError) and op is None:
-        return _from_qcomp_error(error, prefix)
+        return _from_qcomp_error(error)
     if isinstance(error, OSError) and error.filename is not None:
-        return Diagnostic(f"{prefix}{error.filename}: {error.strerror}")
-    return at_op(op, prefix + _message(error))
+        return Diagnostic(f"{error.filename}: {error.strerror}")
+    return at_op(op, _message(error))
 
 
 def at_op(op: Operation | None, message: str, kind: str = "error") -> Diagnostic:
@@ -107,23 +107,23 @@ def _parse_message(error: ParseError) -> str:
     return one_line(error.msg)
 
 
-def _from_qcomp_error(error: QcompError, prefix: str) -> Diagnostic:
+def _from_qcomp_error(error: QcompError) -> Diagnostic:
     text = error.message.strip()  # may be a list of several lines
     if error.op and error.op not in text:
         text = f"{error.op}: {text}"
     if error.hint:
         text = f"{text} (hint: {error.hint})"
-    return at_description(error.location, text, prefix=prefix)
+    return at_description(error.location, text)
 
 
-def at_description(location: str | None, text: str, kind: str = "error", prefix: str = "") -> Diagnostic:
+def at_description(location: str | None, text: str, kind: str = "error") -> Diagnostic:
     """A diagnostic at `location`, which is what `qcomp.dialects.location.describe` printed."""
     if location is None:
-        return Diagnostic(prefix + text, kind)
+        return Diagnostic(text, kind)
     place = _PLACE.fullmatch(location)
     if place is None:
-        return Diagnostic(f"{prefix}{location}: {text}", kind)
+        return Diagnostic(f"{location}: {text}", kind)
     if place["path"]:
         text = f"{place['path']}: {text}"
     column = int(place["column"]) if place["column"] else None
-    return Diagnostic(prefix + text, kind, place["file"], int(place["line"]), column)
+    return Diagnostic(text, kind, place["file"], int(place["line"]), column)

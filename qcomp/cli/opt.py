@@ -30,13 +30,14 @@ from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
 from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
 from qcomp.cli.opt_arguments import add_arguments
-from qcomp.cli.pipeline import parse_passes, run_pipeline, verify_module
+from qcomp.cli.pipeline import apply_verified_where_possible, run_pipeline, verify_module
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.text import check_version, store_beside
 from qcomp.errors import QcompError
+from qcomp.transforms.pipeline import parse_passes
 from qcomp.transforms.rewriting import refusal_log
 
 _DESCRIPTION = "Reads modules, runs passes, prints the result; options as in mlir-opt."
@@ -123,7 +124,9 @@ class QcompOpt(xDSLOptMain):
         return module
 
     def apply_passes(self, prog: ModuleOp) -> None:
-        run_pipeline(self.ctx, prog, self.pipeline.passes, self._instruments(), verify=not self.args.disable_verify)
+        apply = apply_verified_where_possible if self.args.verify_rewrites else None
+        verify = not self.args.disable_verify
+        run_pipeline(self.ctx, prog, self.pipeline.passes, self._instruments(), verify=verify, apply=apply)
 
     def get_input_name(self) -> str:
         return "<stdin>" if self.args.input_file in (None, "-") else self.args.input_file

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 
 
@@ -70,6 +71,12 @@ def _add_checking(parser: ArgumentParser) -> None:
         "--verify-diagnostics",
         action="store_true",
         help="hold errors and remarks against the comments '// expected-error@+1 {{text}}' of the input",
+    )
+    group.add_argument(
+        "--verify-rewrites",
+        action="store_true",
+        default=os.environ.get("QCOMP_VERIFY_REWRITES", "0") not in ("", "0"),
+        help="run the program before and after each pass and hold the pass to its letter (QCOMP_VERIFY_REWRITES=1)",
     )
     group.add_argument("--disable-verify", action="store_true", help="do not verify the module after each pass")
     group.add_argument(

@@ -21,6 +21,7 @@ config.available_features.update(features())
 
 python = Path(sys.executable)
 config.environment["PATH"] = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
+config.environment["QCOMP_VERIFY_REWRITES"] = os.environ.get("QCOMP_VERIFY_REWRITES", "1")
 config.environment["PYTHONPATH"] = str(HERE.parent.parent)
 for name, module in (("qcomp-opt", "qcomp.cli.opt"), ("qcomp", "qcomp.cli.main")):
     config.substitutions.append((rf"%{name}(?![\w-])", f"{python} -m {module}"))

@@ -15,6 +15,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print a table of name, letter and first line of documentation; or everything about one pass."""
     from qcomp.cli import universe
+    from qcomp.transforms.base import Letter
+    from qcomp.transforms.pipeline import PIPELINES
 
     if args.name is not None:
         return _explain(args.name)
@@ -23,7 +25,9 @@ def run(args: Namespace) -> int:
     print(f"{'pass':{width}}  letter  what it does")
     for name in names:
         step = universe.available_passes()[name]()
-        print(f"{name:{width}}  {getattr(step, 'letter', '-'):6}  {_first_line(step)}")
+        print(f"{name:{width}}  {getattr(step, 'letter', Letter.EXACT):6}  {_first_line(step)}")
+    for name, text in PIPELINES.items():
+        print(f"{name:{width}}          = {text}")
     return 0
 
 
@@ -36,13 +40,17 @@ def _explain(name: str) -> int:
     from xdsl.passes import get_pass_option_infos
 
     from qcomp.cli import universe
-    from qcomp.cli.pipeline import unknown_pass
+    from qcomp.transforms.base import Letter
+    from qcomp.transforms.pipeline import PIPELINES, unknown_pass
 
+    if name in PIPELINES:
+        print(f"{name} = {PIPELINES[name]}")
+        return 0
     available = universe.available_passes()
     if name not in available:
         raise unknown_pass(name, available)
     step = available[name]()
-    print(f"{name} ({getattr(step, 'letter', 'no letter: not one of qcomp')})")
+    print(f"{name} ({getattr(step, 'letter', Letter.EXACT)})")
     for option in get_pass_option_infos(step):
         default = "" if option.default_value is None else f" = {option.default_value}"
         print(f"  option {option.name.replace('_', '-')}: {option.expected_type}{default}")

@@ -454,3 +454,32 @@ def test_in_process_calls_are_cheap(tmp_path: Path) -> None:
         run(tmp_path, "-p cse")
     assert (time.process_time() - start) / 5 < 0.1
     assert os.environ.get("OMP_NUM_THREADS") == "1"
+
+
+def test_verify_rewrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Swap(ModulePass):
+        """Claims to be exact, as xDSL's passes do."""
+
+        name: ClassVar[str] = "test-swap"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for inner in op.walk():
+                if isinstance(inner, ReturnOp):
+                    inner.operands = list(reversed(inner.operands))
+
+    mine = Universe(all_passes={"test-swap": lambda: Swap})
+    monkeypatch.setattr(universe, "third_party", lambda: (("tests", mine),))
+    monkeypatch.setenv("QCOMP_VERIFY_REWRITES", "0")
+    text = (
+        "func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {\n"
+        "  func.return %x, %y : tensor<2x3xf32>, tensor<2x3xf32>\n}\n"
+    )
+    assert run(tmp_path, "-p test-swap", text).code == 0
+    result = run(tmp_path, "-p test-swap --verify-rewrites", text)
+    assert result.code == 1 and result.err.count("\n") == 1
+    assert result.err.startswith("error: pass test-swap is declared exact but is not: result 0 differs at [0, 0]")
+    monkeypatch.setenv("QCOMP_VERIFY_REWRITES", "1")
+    assert run(tmp_path, "-p test-swap", text).code == 1
+    assert run(tmp_path, "-p cse", text).code == 0
+    assert run(tmp_path, "-p test-swap", text.replace("@main", "@other")).code == 0
