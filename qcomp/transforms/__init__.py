@@ -22,6 +22,8 @@ _PASSES: dict[str, str] = {
     "fuse-qdq": "qcomp.transforms.fuse_qdq:FuseQdqPass",
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
     "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
+    "lower-to-loop": "qcomp.transforms.lower_to_loop:LowerToLoopPass",
+    "plan-memory": "qcomp.transforms.plan_memory:PlanMemoryPass",
     "propagate-qdq": "qcomp.transforms.propagate_qdq:PropagateQdqPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",
     "unfuse-qdq": "qcomp.transforms.unfuse_qdq:UnfuseQdqPass",

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How tensors lie in buffers.
+
+Tensors of rank 4 inside a program lie channels last, [N, H, W, C], with a border wide enough for the padding of
+every consumer; the border holds real zero (the zero point), so padding costs the consumer nothing. Everything else,
+and what the caller passes, is row-major.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerType, MemRefType, f32, i8, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from qcomp.dialects.element import ui8
+from qcomp.dialects.nn.base import shape, tensor
+from qcomp.dialects.quant import Encoding, encoding_of
+from qcomp.errors import QcompError
+
+MemRef = MemRefType[Attribute]
+Border = tuple[int, int, int, int]
+"""Top, bottom, left, right."""
+NO_BORDER: Border = (0, 0, 0, 0)
+SLACK = 64
+"""Bytes that reads may run over the end of a buffer."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Channels last with a border (`nhwc`), or row-major."""
+
+    nhwc: bool
+    border: Border = NO_BORDER
+
+
+@dataclass
+class Buffer:
+    """A tensor in memory: the memref value in main that holds it, its logical shape and how it lies there."""
+
+    value: SSAValue
+    sizes: tuple[int, ...]
+    layout: Layout
+    encoding: Encoding | None
+    element: Attribute
+    views: dict[MemRef, SSAValue] = field(default_factory=dict[MemRef, SSAValue])
+
+    @property
+    def physical(self) -> tuple[int, ...]:
+        """The sizes of the buffer's dimensions."""
+        return physical_shape(self.sizes, self.layout)
+
+    @property
+    def type(self) -> MemRef:
+        """The memref type with those sizes."""
+        return MemRefType(self.element, self.physical)
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether bytes are read as unsigned."""
+        return self.encoding is not None and not self.encoding.signed
+
+
+def physical_shape(sizes: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
+    """The buffer's dimensions for a tensor of `sizes`."""
+    if not layout.nhwc:
+        return sizes
+    n, c, h, w = sizes
+    top, bottom, left, right = layout.border
+    return (n, h + top + bottom, w + left + right, c)
+
+
+def storage_element(value: SSAValue) -> Attribute:
+    """The signless element type that a buffer for `value` has. Raises QcompError for types the loop level lacks."""
+    encoding = encoding_of(value.type)
+    if encoding is not None:
+        if encoding.width == 8:
+            return i8
+        raise QcompError(f"{encoding.width}-bit codes are not lowered to loops", code="lower")
+    element = tensor(value).element_type
+    if element in (f32, i8, i32, i64):
+        return element
+    if element == ui8 or element == IntegerType(1):
+        return i8
+    raise QcompError(f"tensors of {element} are not lowered to loops", code="lower")
+
+
+def static_shape(value: SSAValue) -> tuple[int, ...]:
+    """The shape of `value`. Raises QcompError when a dimension is dynamic."""
+    sizes = shape(value)
+    if any(size < 0 for size in sizes):
+        raise QcompError(f"dynamic shape {list(sizes)} is not lowered to loops", code="lower", hint="specialize it")
+    return sizes
+
+
+def buffer_bytes(kind: MemRef) -> int:
+    """Bytes to reserve for a buffer of type `kind`, slack included."""
+    size = {"f32": 4, "i32": 4, "i64": 8}.get(str(kind.element_type), 1)
+    return size * math.prod(kind.get_shape()) + SLACK

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Building loop-level functions: index expressions as Python arithmetic, loops as `with` blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    MemRefType,
+    VectorType,
+    f32,
+    i8,
+    i32,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from qcomp.dialects import loop
+
+MemRef = MemRefType[Attribute]
+
+
+@dataclass(frozen=True)
+class Index:
+    """A linear expression over loop variables."""
+
+    terms: tuple[tuple[SSAValue, int], ...] = ()
+    constant: int = 0
+
+    @staticmethod
+    def of(value: Index | int) -> Index:
+        """`value` as an expression."""
+        return Index((), value) if isinstance(value, int) else value
+
+    def __add__(self, other: Index | int) -> Index:
+        other = Index.of(other)
+        merged = dict(self.terms)
+        for value, factor in other.terms:
+            merged[value] = merged.get(value, 0) + factor
+        return Index(
+            tuple((value, factor) for value, factor in merged.items() if factor), self.constant + other.constant
+        )
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Index:
+        return Index(tuple((value, old * factor) for value, old in self.terms if factor), self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + Index.of(other) * -1
+
+
+def affine_map(expressions: Sequence[Index | int]) -> tuple[AffineMap, list[SSAValue]]:
+    """The affine map over symbols of several expressions, and its operands."""
+    operands: list[SSAValue] = []
+    results: list[AffineExpr] = []
+    for expression in expressions:
+        expression = Index.of(expression)
+        total: AffineExpr | None = None
+        for value, factor in expression.terms:
+            if value not in operands:
+                operands.append(value)
+            symbol = AffineExpr.symbol(operands.index(value))
+            term = symbol if factor == 1 else symbol * factor
+            total = term if total is None else total + term
+        if total is None:
+            total = AffineExpr.constant(expression.constant)
+        elif expression.constant:
+            total = total + expression.constant
+        results.append(total)
+    return AffineMap(0, len(operands), tuple(results)), operands
+
+
+@dataclass
+class Nest:
+    """An open loop: its variable, the values carried in, and after the block the values that come out."""
+
+    index: Index
+    carried: Sequence[SSAValue]
+    yielded: Sequence[SSAValue] = ()
+    results: Sequence[SSAValue] = field(default_factory=list[SSAValue])
+
+    def carry(self, *values: SSAValue) -> None:
+        """Set the values for the next iteration."""
+        self.yielded = values
+
+
+class Builder:
+    """Appends ops to the innermost open block."""
+
+    def __init__(self, block: Block):
+        self._blocks = [block]
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append `op`; its only result."""
+        self.do(op)
+        return op.results[0]
+
+    def do(self, op: Operation) -> None:
+        """Append `op`."""
+        self._blocks[-1].add_op(op)
+
+    @contextmanager
+    def loop(
+        self,
+        low: Index | int | Sequence[Index | int],
+        high: Index | int | Sequence[Index | int],
+        step: int = 1,
+        carry: Sequence[SSAValue] = (),
+        kind: str | None = None,
+    ) -> Generator[Nest]:
+        """A loop from the largest of `low` to the least of `high`."""
+        lows = low if isinstance(low, Sequence) else [low]
+        highs = high if isinstance(high, Sequence) else [high]
+        block = Block(arg_types=[IndexType(), *(value.type for value in carry)])
+        nest = Nest(Index(((block.args[0], 1),)), block.args[1:])
+        self._blocks.append(block)
+        yield nest
+        block.add_op(loop.YieldOp(*nest.yielded))
+        self._blocks.pop()
+        lower, upper = affine_map(lows), affine_map(highs)
+        op = loop.ForOp(*lower, *upper, step, carry, Region(block), kind)
+        self.do(op)
+        nest.results = op.outputs
+
+    def apply(self, expression: AffineExpr, operands: Sequence[SSAValue]) -> Index:
+        """An affine expression that is not linear (floordiv, mod) over `operands` as a value of its own."""
+        map_attr = AffineMapAttr(AffineMap(0, len(operands), (expression,)))
+        return Index(((self.add(ApplyOp(operands, map_attr)), 1),))
+
+    def value(self, expression: Index | int) -> SSAValue:
+        """An index expression as an SSA value."""
+        expression = Index.of(expression)
+        if expression.terms == ((expression.terms[0][0], 1),) if expression.terms else False:
+            if not expression.constant:
+                return expression.terms[0][0]
+        mapping, operands = affine_map([expression])
+        return self.add(ApplyOp(operands, AffineMapAttr(mapping)))
+
+    def load(
+        self,
+        memref: SSAValue,
+        indices: Sequence[Index | int],
+        shape: Sequence[int] = (),
+        over: Sequence[int] = (),
+        steps: Sequence[int] | None = None,
+        valid: int | None = None,
+    ) -> SSAValue:
+        """A scalar, or a tile of `shape` whose dimensions lie on the buffer dimensions `over`."""
+        element = _memref(memref).element_type
+        kind = VectorType(element, shape) if shape else element
+        mapping, operands = affine_map(indices)
+        properties = loop.access_properties(mapping, over, steps, valid)
+        return self.add(loop.LoadOp.build(operands=[memref, operands], result_types=[kind], properties=properties))
+
+    def store(
+        self,
+        value: SSAValue,
+        memref: SSAValue,
+        indices: Sequence[Index | int],
+        over: Sequence[int] = (),
+        steps: Sequence[int] | None = None,
+        valid: int | None = None,
+    ) -> None:
+        """Write a scalar or a tile."""
+        mapping, operands = affine_map(indices)
+        properties = loop.access_properties(mapping, over, steps, valid)
+        self.do(loop.StoreOp.build(operands=[value, memref, operands], properties=properties))
+
+    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """`value` repeated over leading dimensions; unchanged when it has the shape already."""
+        if loop.tile_shape(value.type) == tuple(shape):
+            return value
+        return self.add(loop.BroadcastOp(value, VectorType(loop.tile_element(value.type), shape)))
+
+    def integer(self, number: int, shape: Sequence[int] = (), element: Attribute = i32) -> SSAValue:
+        """An i32 (or i8) constant, as a tile of `shape` when that is given."""
+        scalar = self.add(arith.ConstantOp(IntegerAttr(number, element)))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownArgumentType]
+        return self.broadcast(scalar, shape) if shape else scalar
+
+    def byte(self, code: int, shape: Sequence[int] = ()) -> SSAValue:
+        """A code as a signless byte."""
+        return self.integer(code - 256 if code > 127 else code, shape, i8)
+
+    def real(self, number: float, shape: Sequence[int] = ()) -> SSAValue:
+        """An f32 constant, as a tile of `shape` when that is given."""
+        scalar = self.add(arith.ConstantOp(FloatAttr(float(number), f32)))
+        return self.broadcast(scalar, shape) if shape else scalar
+
+
+def _memref(value: SSAValue) -> MemRef:
+    kind = value.type
+    assert isinstance(kind, MemRefType)
+    return kind
+
+
+def kernel(
+    name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr
+) -> tuple[FuncOp, Builder, list[SSAValue]]:
+    """An empty private function over buffers, a builder for its body, and its arguments."""
+    kinds = [kind for _, kind in arguments]
+    block = Block(arg_types=kinds)
+    for value, (hint, _) in zip(block.args, arguments, strict=True):
+        value.name_hint = hint
+    func = FuncOp(name, FunctionType.from_lists(kinds, []), Region(block), visibility="private")
+    func.location = where
+    return func, Builder(block), list(block.args)
+
+
+def finish(func: FuncOp) -> FuncOp:
+    """Close the body of a kernel."""
+    func.body.block.add_op(ReturnOp())
+    return func

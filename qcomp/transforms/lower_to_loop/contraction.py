@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels of dense and grouped convolutions and of linear: implicit GEMM over channels-last buffers, never im2col.
+
+For each kernel row the elements (kw, c) that one output pixel reads are contiguous: a *run*. The kernel accumulates a
+register tile of output pixels x output channels over those runs. A linear is a convolution of one run.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, MemRefType, VectorType, f32, i8, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from qcomp.backend.target import Target
+from qcomp.dialects import loop
+from qcomp.dialects.constant import Array
+from qcomp.transforms.lower_to_loop.buffers import Border
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
+from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, regions
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The loop nest of a contraction.
+
+    batch, height, width, channels: of the output, channels per group; groups; kernel_rows and runs: for each of
+    kernel_rows there are `runs` runs of `run` elements, `run_step` elements apart; row_step: input rows between
+    kernel rows; stride: (rows, columns); pixel, group: input elements between pixels and between groups;
+    origin: input row, and element in it, of the first tap of output pixel (0, 0).
+    """
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+    groups: int
+    kernel_rows: int
+    runs: int
+    run: int
+    run_step: int
+    row_step: int
+    stride: tuple[int, int]
+    pixel: int
+    group: int
+    origin: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ContractionKernel:
+    """All that the code of a kernel depends on; equal ones are one function."""
+
+    geometry: Geometry
+    epilogue: Epilogue
+    tile: Tile
+    lanes: int
+    dot: int
+    unsigned: bool
+    input: tuple[int, int, int]
+    output: tuple[int, ...]
+    output_border: Border
+    residual: tuple[int, ...] | None
+    residual_border: Border
+
+    @property
+    def block(self) -> int:
+        """Output channels of a full tile."""
+        return self.tile.vectors * self.lanes
+
+    @property
+    def blocks(self) -> int:
+        """Tiles over the channels of a group, the last one possibly cut."""
+        return -(-self.geometry.channels // self.block)
+
+    @property
+    def steps(self) -> int:
+        """Dot groups per run."""
+        return -(-self.geometry.run // self.dot)
+
+    def pack_weight(self, weight: Array) -> Array:
+        """[groups * channels, kernel_rows * runs, run] laid out as the tile reads it, padded with zeros."""
+        g = self.geometry
+        rows = weight.shape[1]
+        padded = np.zeros((g.groups, self.blocks * self.block, rows, self.steps * self.dot), weight.dtype)
+        padded[:, : g.channels, :, : g.run] = weight.reshape(g.groups, g.channels, rows, g.run)
+        shape = (g.groups, self.blocks, self.tile.vectors, self.lanes, rows, self.steps, self.dot)
+        order = padded.reshape(shape).transpose(0, 1, 4, 5, 2, 3, 6)
+        return np.ascontiguousarray(order).reshape(g.groups * self.blocks, *order.shape[2:])
+
+    def pack_channels(self, values: Array) -> Array:
+        """One value per output channel, laid out like the tile, padded with zeros."""
+        g = self.geometry
+        padded = np.zeros((g.groups, self.blocks * self.block), values.dtype)
+        padded[:, : g.channels] = values.reshape(g.groups, g.channels)
+        return padded.reshape(g.groups * self.blocks, self.tile.vectors, self.lanes)
+
+    def arguments(self) -> list[tuple[str, MemRefType[Attribute]]]:
+        """The buffers the function takes, in order."""
+        g, spec = self.geometry, self.epilogue
+        element = i8 if spec.integer else f32
+        blocks = g.groups * self.blocks
+        packed = (blocks, g.kernel_rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
+        channel = (blocks, self.tile.vectors, self.lanes)
+        found = [
+            ("x", MemRefType(element, self.input)),
+            ("weight", MemRefType(element, packed)),
+            ("start", MemRefType(i32 if spec.integer else f32, channel)),
+        ]
+        if spec.integer:
+            found.append(("multiplier", MemRefType(f32, channel)))
+            if spec.shift:
+                found.append(("bias", MemRefType(i32, channel)))
+            if spec.reads_zero_points:
+                found.append(("zero_points", MemRefType(i32, (2,))))
+        if spec.residual and self.residual is not None:
+            found.append(("residual", MemRefType(i8, self.residual)))
+            found.append(("residual_multiplier", MemRefType(f32, (1,))))
+        found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
+        return found
+
+
+def contraction_kernel(
+    target: Target, geometry: Geometry, epilogue: Epilogue, unsigned: bool, source: tuple[int, int, int],
+    output: tuple[tuple[int, ...], Border], residual: tuple[tuple[int, ...], Border] | None,
+) -> ContractionKernel:  # fmt: skip
+    """The kernel for `target`, its tile chosen by cost."""
+    dot = target.dot_group if epilogue.integer else 1
+    steps = geometry.kernel_rows * geometry.runs * -(-geometry.run // dot)
+    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps)
+    held = residual or (None, (0, 0, 0, 0))
+    return ContractionKernel(geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held)
+
+
+def build_contraction(spec: ContractionKernel, name: str, where: LocationAttr) -> FuncOp:
+    """The function of `spec`."""
+    arguments = spec.arguments()
+    func, b, values = kernel(name, arguments, where)
+    use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
+    _Body(spec, b, use).emit()
+    return finish(func)
+
+
+class _Body:
+    def __init__(self, spec: ContractionKernel, b: Builder, use: dict[str, SSAValue]):
+        self.spec = spec
+        self.b = b
+        self.use = use
+        self.epilogue = Operands()
+
+    def emit(self) -> None:
+        g, spec, b = self.spec.geometry, self.spec, self.b
+        if "zero_points" in self.use:
+            self.epilogue.zero_point = b.load(self.use["zero_points"], [0]) if spec.epilogue.quantized else None
+            if spec.epilogue.residual:
+                self.epilogue.residual_zero_point = b.load(self.use["zero_points"], [1])
+                self.epilogue.residual_multiplier = b.load(self.use["residual_multiplier"], [0])
+        with ExitStack() as stack:
+            image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch > 1 else Index()
+            group = stack.enter_context(b.loop(0, g.groups, kind="parallel")).index if g.groups > 1 else Index()
+            whole, rest = divmod(g.channels, spec.block)
+            if whole:
+                with b.loop(0, whole, kind="parallel") as block:
+                    self._block(image, group, block.index, spec.tile.vectors, None)
+            if rest:
+                vectors = -(-rest // spec.lanes)
+                if rest // spec.lanes:
+                    self._block(image, group, Index.of(whole), rest // spec.lanes, None)
+                if rest % spec.lanes:
+                    self._block(image, group, Index.of(whole), 1, rest % spec.lanes, vectors - 1)
+
+    def _block(self, image: Index, group: Index, block: Index, vectors: int, valid: int | None, first: int = 0) -> None:
+        g = self.spec.geometry
+        tile = self.spec.tile
+        for region in regions(Tile(tile.rows, tile.columns, vectors), g.height, g.width):
+            with self.b.loop(region.top, region.bottom, region.rows, kind="parallel") as row:
+                with self.b.loop(region.left, region.right, region.columns) as column:
+                    places = (image, group, block, row.index, column.index)
+                    self._tile(places, region, vectors, valid, first)
+
+    def _tile(self, places: tuple[Index, ...], region: Region, vectors: int, valid: int | None, first: int) -> None:
+        spec, b = self.spec, self.b
+        image, group, block, row, column = places
+        shape = (region.rows, region.columns, vectors, spec.lanes)
+        packed = group * spec.blocks + block
+        start = b.load(self.use["start"], [packed, first, 0], shape[2:], (1, 2))
+        acc = self._accumulate(b.broadcast(start, shape), places, packed, shape, first)
+        use = self.epilogue
+        for role in ("multiplier", "bias"):
+            if role in self.use:
+                setattr(use, role, b.load(self.use[role], [packed, first, 0], shape[2:], (1, 2)))
+        channel = group * spec.geometry.channels + block * spec.block + first * spec.lanes
+        if "residual" in self.use:
+            place = _pixel(image, row, column, channel, spec.residual_border)
+            use.residual = b.load(self.use["residual"], place, shape, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
+        result = apply_epilogue(b, spec.epilogue, acc, use)
+        place = _pixel(image, row, column, channel, spec.output_border)
+        b.store(result, self.use["y"], place, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
+
+    def _accumulate(
+        self, acc: SSAValue, places: tuple[Index, ...], packed: Index, shape: tuple[int, ...], first: int
+    ) -> SSAValue:
+        g, spec, b = self.spec.geometry, self.spec, self.b
+        image, group, _, row, column = places
+        nests: list[SSAValue] = [acc]
+
+        def step(kernel_row: Index, run: Index, place: Index, carried: SSAValue) -> SSAValue:
+            element = column * (g.stride[1] * g.pixel) + run * g.run_step + place * spec.dot + group * g.group
+            source = [image, row * g.stride[0] + kernel_row * g.row_step + g.origin[0], element + g.origin[1]]
+            left = b.load(
+                self.use["x"], source, (*shape[:2], spec.dot), (1, 2, 2), (g.stride[0], g.stride[1] * g.pixel, 1)
+            )
+            taps = [packed, kernel_row * g.runs + run, place, first, 0, 0]
+            right = b.load(self.use["weight"], taps, (*shape[2:], spec.dot), (3, 4, 5))
+            return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
+
+        with b.loop(0, g.kernel_rows, carry=nests) as rows:
+            with b.loop(0, g.runs, carry=rows.carried) as runs:
+                with b.loop(0, spec.steps, carry=runs.carried) as steps:
+                    steps.carry(step(rows.index, runs.index, steps.index, steps.carried[0]))
+                runs.carry(*steps.results)
+            rows.carry(*runs.results)
+        return rows.results[0]
+
+
+def _pixel(image: Index, row: Index, column: Index, channel: Index, border: Border) -> list[Index | int]:
+    return [image, row + border[0], column + border[2], channel]
+
+
+def tile_type(element: Attribute, shape: tuple[int, ...]) -> Attribute:
+    """A vector type, or the element itself for no dimensions."""
+    return VectorType(element, shape) if shape else element

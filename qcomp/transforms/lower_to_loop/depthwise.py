@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Depthwise convolutions: channels lie in the lanes, a few output pixels are accumulated together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+
+from qcomp.dialects import loop, nn
+from qcomp.dialects.constant import Array
+from qcomp.dialects.nn.base import ints, shape
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.integer_plan import IntegerPlan
+from qcomp.transforms.lower_to_loop.borders import padding_border
+from qcomp.transforms.lower_to_loop.buffers import Border
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering
+from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
+from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+
+PIXELS = 7
+"""Output pixels of a row that are accumulated together."""
+
+
+def is_depthwise(op: nn.Conv2dOp) -> bool:
+    """Whether every output channel reads its own one input channel."""
+    groups = op.groups.value.data
+    return groups > 1 and groups == shape(op.input)[1] == shape(op.weight)[0]
+
+
+@dataclass(frozen=True)
+class DepthwiseKernel:
+    """All that the code of a depthwise kernel depends on."""
+
+    batch: int
+    height: int
+    width: int
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    origin: tuple[int, int]
+    epilogue: Epilogue
+    unsigned: bool
+    lanes: int
+    input: tuple[int, ...]
+    output: tuple[int, ...]
+    output_border: Border
+    residual: tuple[int, ...] | None
+    residual_border: Border
+
+    @property
+    def channels(self) -> int:
+        """Channels, and their number rounded up to whole registers."""
+        return self.input[3]
+
+    @property
+    def padded(self) -> int:
+        """Channels rounded up to whole registers: over-reads of constants stay inside them."""
+        return -(-self.channels // self.lanes) * self.lanes
+
+    def pack(self, values: Array) -> Array:
+        """[..., channels] padded with zeros to whole registers."""
+        wide = np.zeros((*values.shape[:-1], self.padded), values.dtype)
+        wide[..., : self.channels] = values
+        return wide
+
+    def arguments(self) -> list[tuple[str, MemRefType[Attribute]]]:
+        """The buffers the function takes, in order."""
+        spec = self.epilogue
+        element = i8 if spec.integer else f32
+        taps = self.kernel[0] * self.kernel[1]
+        found = [
+            ("x", MemRefType(element, self.input)),
+            ("weight", MemRefType(element, (taps, self.padded))),
+            ("start", MemRefType(i32 if spec.integer else f32, (self.padded,))),
+        ]
+        if spec.integer:
+            found.append(("multiplier", MemRefType(f32, (self.padded,))))
+            if spec.shift:
+                found.append(("bias", MemRefType(i32, (self.padded,))))
+            if spec.reads_zero_points:
+                found.append(("zero_points", MemRefType(i32, (2,))))
+        if spec.residual and self.residual is not None:
+            found.append(("residual", MemRefType(i8, self.residual)))
+            found.append(("residual_multiplier", MemRefType(f32, (1,))))
+        found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
+        return found
+
+
+def lower_depthwise(lowering: Lowering, op: nn.Conv2dOp) -> None:
+    """Emit the call of a depthwise kernel."""
+    from qcomp.transforms.lower_to_loop.convolution import plan_of, start_values, weight_array, zero_points
+
+    border = padding_border(op)
+    x = lowering.channels_last(op.input, border, op.location)
+    weight = weight_array(lowering, op)
+    plan = plan_of(lowering, op, weight)
+    y = lowering.define(op.result, op.location)
+    residual = lowering.channels_last(op.residual, (0, 0, 0, 0), op.location) if op.residual is not None else None
+    if plan is None and residual is not None:
+        raise QcompError.at(op, "a float residual is not lowered", code="lower")
+    clamp = op.activation.bounds if op.activation is not None else None
+    batch, _, height, width = y.sizes
+    have = x.layout.border
+    spec = DepthwiseKernel(
+        batch, height, width, weight.shape[2:], ints(op.stride), ints(op.dilation),
+        (have[0] - border[0], have[2] - border[2]),
+        Epilogue.of(plan) if plan is not None else Epilogue(False, clamp=clamp), x.unsigned, lowering.target.lanes,
+        x.physical, y.physical, y.layout.border,
+        residual.physical if residual else None, residual.layout.border if residual else (0, 0, 0, 0),
+    )  # fmt: skip
+    taps = weight.reshape(weight.shape[0], -1)
+    element = i8 if plan is not None else f32
+    arguments = [x.value, lowering.constant(spec.pack(np.ascontiguousarray(taps.T)), element)]
+    arguments += _channel_constants(lowering, op, plan, spec, start_values(plan, taps) if plan is not None else None)
+    if plan is not None and spec.epilogue.reads_zero_points:
+        arguments.append(lowering.constant(zero_points(plan), i32))
+    if residual is not None and plan is not None:
+        arguments.append(residual.value)
+        arguments.append(lowering.constant(np.array([plan.residual_multiplier], np.float32), f32))
+    arguments.append(y.value)
+    lowering.call(spec, "depthwise", lambda name: build_depthwise(spec, name, op.location), arguments, op.location)
+
+
+def _channel_constants(
+    lowering: Lowering, op: nn.Conv2dOp, plan: IntegerPlan | None, spec: DepthwiseKernel, start: Array | None
+) -> list[SSAValue]:
+    if plan is None or start is None:
+        bias = lowering.array(op.bias) if op.bias is not None else np.zeros(spec.channels, np.float32)
+        if bias is None:
+            raise QcompError.at(op, "bias must be a constant", code="lower")
+        return [lowering.constant(spec.pack(bias), f32)]
+    found = [lowering.constant(spec.pack(start), i32), lowering.constant(spec.pack(plan.multiplier), f32)]
+    return [*found, lowering.constant(spec.pack(plan.bias), i32)] if plan.shift else found
+
+
+def build_depthwise(spec: DepthwiseKernel, name: str, where: LocationAttr) -> FuncOp:
+    """The function of `spec`."""
+    arguments = spec.arguments()
+    func, b, values = kernel(name, arguments, where)
+    use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
+    scalars = Operands()
+    if "zero_points" in use:
+        scalars.zero_point = b.load(use["zero_points"], [0]) if spec.epilogue.quantized else None
+        if spec.epilogue.residual:
+            scalars.residual_zero_point = b.load(use["zero_points"], [1])
+            scalars.residual_multiplier = b.load(use["residual_multiplier"], [0])
+    columns = 1 if spec.lanes == 1 else min(PIXELS, spec.width)
+    whole = spec.width - spec.width % columns
+    with b.loop(0, spec.batch) as image, b.loop(0, spec.height, kind="parallel") as row:
+        for part in chunks(spec.channels, f32, spec.lanes):
+            with b.loop(part.start, part.stop, part.step) as channel:
+                for low, high, step in ((0, whole, columns), (whole, spec.width, spec.width - whole)):
+                    if high > low:
+                        with b.loop(low, high, step) as column:
+                            places = (image.index, row.index, column.index, channel.index)
+                            _tile(spec, b, use, scalars, places, step, part)
+    return finish(func)
+
+
+def _tile(
+    spec: DepthwiseKernel, b: Builder, use: dict[str, SSAValue], operands: Operands,
+    places: tuple[Index, Index, Index, Index], columns: int, part: Chunk,
+) -> None:  # fmt: skip
+    image, row, column, channel = places
+    lanes = part.shape or (1,)
+    shape = (columns, *lanes)
+    per_channel = {
+        role: b.load(use[role], [channel], lanes, (0,)) for role in ("start", "multiplier", "bias") if role in use
+    }
+    acc = b.broadcast(per_channel["start"], shape)
+    with b.loop(0, spec.kernel[0], carry=[acc], kind="unroll") as tap_row:
+        with b.loop(0, spec.kernel[1], carry=tap_row.carried, kind="unroll") as tap:
+            x = [
+                image,
+                row * spec.stride[0] + tap_row.index * spec.dilation[0] + spec.origin[0],
+                column * spec.stride[1] + tap.index * spec.dilation[1] + spec.origin[1],
+                channel,
+            ]
+            left = b.load(use["x"], x, shape, (2, 3), (spec.stride[1], 1), part.valid)
+            right = b.load(use["weight"], [tap_row.index * spec.kernel[1] + tap.index, channel], lanes, (1,))
+            wide = b.broadcast(right, shape)
+            tap.carry(b.add(loop.MultiplyAddOp(tap.carried[0], left, wide, spec.unsigned and spec.epilogue.integer)))
+        tap_row.carry(*tap.results)
+    operands.multiplier, operands.bias = per_channel.get("multiplier"), per_channel.get("bias")
+    if "residual" in use:
+        place = _pixel(places, spec.residual_border)
+        operands.residual = b.load(use["residual"], place, shape, (2, 3), None, part.valid)
+    result = apply_epilogue(b, spec.epilogue, tap_row.results[0], operands)
+    b.store(result, use["y"], _pixel(places, spec.output_border), (2, 3), None, part.valid)
+
+
+def _pixel(places: tuple[Index, Index, Index, Index], border: Border) -> list[Index | int]:
+    image, row, column, channel = places
+    return [image, row + border[0], column + border[2], channel]

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The lowering of main: a buffer for every tensor, a call of a kernel for every op.
+
+`Lowering` is what the lowering functions of the ops (registered with `lowers`, by topic in the files beside this one)
+work with: operands as buffers, results as buffers, constants, calls. Equal kernels are one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    LocationAttr,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import AllocOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from qcomp.backend.target import Target
+from qcomp.dialects import loop, nn
+from qcomp.dialects.constant import Array, ConstantData, DataAttr
+from qcomp.dialects.quant import encoding_of
+from qcomp.errors import QcompError
+from qcomp.transforms.lower_to_loop.borders import Borders
+from qcomp.transforms.lower_to_loop.buffers import (
+    NO_BORDER,
+    Buffer,
+    Layout,
+    physical_shape,
+    static_shape,
+    storage_element,
+)
+
+MemRef = MemRefType[Attribute]
+OpT = TypeVar("OpT", bound=Operation)
+Lower = Callable[["Lowering", Operation], None]
+_LOWERINGS: dict[type[Operation], Lower] = {}
+MAY_ALIAS = "qcomp.may_alias"
+"""On a call: pairs (result argument, operand argument) that may share memory when the operand is dead after it."""
+
+
+def lowers(*classes: type[OpT]) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:
+    """Registers a function as the lowering of op classes."""
+
+    def register(function: Callable[[Lowering, OpT], None]) -> Callable[[Lowering, OpT], None]:
+        for cls in classes:
+            _LOWERINGS[cls] = cast(Lower, function)
+        return function
+
+    return register
+
+
+class Lowering:
+    """The state of lowering one module."""
+
+    def __init__(self, module: ModuleOp, target: Target):
+        self.target = target
+        mains = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+        if len(mains) != 1 or mains[0].sym_name.data != "main":
+            raise QcompError("only modules with the one function main are lowered to loops", code="lower")
+        self.source = mains[0]
+        self.borders = Borders(self.source)
+        self.kernels: dict[Hashable, FuncOp] = {}
+        self.buffers: dict[SSAValue, Buffer] = {}
+        self._constants: dict[tuple[ConstantData, MemRef], SSAValue] = {}
+        self._names: dict[str, int] = {}
+        self._converted: dict[tuple[SSAValue, Layout], Buffer] = {}
+        self.block = Block()
+        self._outputs: dict[SSAValue, list[SSAValue]] = {}
+
+    def run(self) -> list[FuncOp]:
+        """The loop-level functions: kernels and main."""
+        results = cast(ReturnOp, self.source.body.block.last_op).arguments
+        for value in self.source.body.block.args:
+            self._argument(value)
+        for value in results:
+            kind = MemRefType(storage_element(value), static_shape(value))
+            place = self.block.insert_arg(kind, len(self.block.args))
+            place.name_hint = "y"
+            self._outputs.setdefault(value, []).append(place)
+        for op in self.source.body.block.ops:
+            self._operation(op)
+        for value in results:
+            self._deliver(value)
+        self.block.add_op(ReturnOp())
+        return [*self.kernels.values(), self._main(results)]
+
+    def _argument(self, value: SSAValue) -> None:
+        sizes, element = static_shape(value), storage_element(value)
+        place = self.block.insert_arg(MemRefType(element, sizes), len(self.block.args))
+        place.name_hint = value.name_hint
+        self.buffers[value] = Buffer(place, sizes, Layout(False), encoding_of(value.type), element)
+
+    def _operation(self, op: Operation) -> None:
+        if isinstance(op, nn.ConstantOp | ReturnOp):
+            return
+        function = _LOWERINGS.get(type(op))
+        if function is None:
+            raise QcompError.at(op, "is not lowered to loops", code="lower")
+        try:
+            function(self, op)
+        except QcompError as problem:
+            if problem.op is None:
+                raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
+            raise
+
+    def _deliver(self, value: SSAValue) -> None:
+        """Copy a result to those of its places that no kernel wrote."""
+        from qcomp.transforms.lower_to_loop.movement import copy
+
+        source = self.operand(value)
+        for place in self._outputs.pop(value, []):
+            if place is not source.value:
+                target = Buffer(place, source.sizes, Layout(False), source.encoding, source.element)
+                copy(self, source, target, self.source.location)
+
+    def _main(self, results: Sequence[SSAValue]) -> FuncOp:
+        old = self.source
+        attributes = list(old.arg_attrs.data) if old.arg_attrs else [DictionaryAttr({})] * len(old.body.block.args)
+        named = list(old.res_attrs.data) if old.res_attrs else [DictionaryAttr({})] * len(results)
+        for value, entry in zip(results, named, strict=True):
+            extra: dict[str, Attribute] = {"qcomp.output": UnitAttr()}
+            attributes.append(DictionaryAttr({**cast(DictionaryAttr, entry).data, **extra, **_signedness(value)}))
+        for position, value in enumerate(old.body.block.args):
+            entry = cast(DictionaryAttr, attributes[position])
+            attributes[position] = DictionaryAttr({**entry.data, **_signedness(value)})
+        kinds = FunctionType.from_lists([arg.type for arg in self.block.args], [])
+        func = FuncOp("main", kinds, Region(self.block))
+        func.arg_attrs = ArrayAttr(attributes)
+        func.location = old.location
+        return func
+
+    # What lowering functions use.
+
+    def operand(self, value: SSAValue) -> Buffer:
+        """The buffer of a tensor; constants become row-major constant buffers."""
+        if value not in self.buffers:
+            array = self.array(value)
+            if array is None:
+                raise QcompError("operand has no buffer", code="lower")
+            element = storage_element(value)
+            memref = self.constant(array, element)
+            self.buffers[value] = Buffer(memref, array.shape, Layout(False), encoding_of(value.type), element)
+        return self.buffers[value]
+
+    def array(self, value: SSAValue) -> Array | None:
+        """The array of a constant tensor, codes when it is quantized; None for other values."""
+        owner = value.owner
+        return owner.array if isinstance(owner, nn.ConstantOp) else None
+
+    def constant(self, array: Array, element: Attribute) -> SSAValue:
+        """A constant buffer with the contents of `array`."""
+        data = ConstantData(array)
+        kind = MemRefType(element, array.shape)
+        key = (data, kind)
+        if key not in self._constants:
+            op = loop.ConstantOp(DataAttr(data), kind)
+            self.block.add_op(op)
+            self._constants[key] = op.result
+        return self._constants[key]
+
+    def define(self, value: SSAValue, where: LocationAttr) -> Buffer:
+        """A new buffer for the result `value`: the caller's own place where a row-major result is returned."""
+        sizes, element = static_shape(value), storage_element(value)
+        layout = Layout(True, self.borders.border(value)) if len(sizes) == 4 else Layout(False)
+        places = self._outputs.get(value, [])
+        if places and not layout.nhwc:
+            memref = places.pop(0)
+        else:
+            memref = self.allocate(MemRefType(element, physical_shape(sizes, layout)), where)
+            memref.name_hint = value.name_hint
+        buffer = Buffer(memref, sizes, layout, encoding_of(value.type), element)
+        self.buffers[value] = buffer
+        if layout.border != NO_BORDER:
+            from qcomp.transforms.lower_to_loop.fill import fill_border
+
+            fill_border(self, buffer, where)
+        return buffer
+
+    def is_result(self, value: SSAValue) -> bool:
+        """Whether the caller still waits for `value` in a place of its own."""
+        return bool(self._outputs.get(value))
+
+    def allocate(self, kind: MemRef, where: LocationAttr) -> SSAValue:
+        """A new buffer in the arena."""
+        op = AllocOp.get(kind.element_type, shape=kind.get_shape())
+        op.location = where
+        self.block.add_op(op)
+        return op.memref
+
+    def channels_last(self, value: SSAValue, border: tuple[int, int, int, int], where: LocationAttr) -> Buffer:
+        """The buffer of a rank-4 tensor, channels last with at least `border`; copied when it lies otherwise."""
+        from qcomp.transforms.lower_to_loop.movement import convert
+
+        buffer = self.operand(value)
+        have = buffer.layout.border
+        if buffer.layout.nhwc and all(a >= b for a, b in zip(have, border, strict=True)):
+            return buffer
+        layout = Layout(True, self.borders.border(value))
+        key = (value, layout)
+        if key not in self._converted:
+            self._converted[key] = convert(self, buffer, layout, where)
+        return self._converted[key]
+
+    def alias(self, value: SSAValue, buffer: Buffer) -> None:
+        """Let the result `value` be the bytes of `buffer` seen in its own shape."""
+        sizes = static_shape(value)
+        layout = Layout(len(sizes) == 4)
+        kind = MemRefType(buffer.element, physical_shape(sizes, layout))
+        view = self.view(buffer, kind)
+        self.buffers[value] = Buffer(view, sizes, layout, encoding_of(value.type), buffer.element)
+
+    def view(self, buffer: Buffer, kind: MemRef) -> SSAValue:
+        """`buffer` seen as another buffer type of the same bytes."""
+        if buffer.value.type == kind:
+            return buffer.value
+        if kind not in buffer.views:
+            op = loop.ViewOp(buffer.value, 0, kind)
+            self.block.add_op(op)
+            buffer.views[kind] = op.result
+        return buffer.views[kind]
+
+    def call(
+        self,
+        key: Hashable,
+        name: str,
+        build: Callable[[str], FuncOp],
+        arguments: Sequence[SSAValue],
+        where: LocationAttr,
+        may_alias: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """Call the kernel of `key`, building it on first use."""
+        if key not in self.kernels:
+            count = self._names[name] = self._names.get(name, -1) + 1
+            self.kernels[key] = build(f"{name}_{count}")
+        op = CallOp(self.kernels[key].sym_name.data, arguments, [])
+        op.location = where
+        if may_alias:
+            flat = [position for pair in may_alias for position in pair]
+            op.attributes[MAY_ALIAS] = DenseArrayBase.from_list(i64, flat)
+        self.block.add_op(op)
+
+
+def _signedness(value: SSAValue) -> dict[str, Attribute]:
+    """Marks bytes that are unsigned for the caller."""
+    from qcomp.dialects.element import numpy_dtype
+    from qcomp.dialects.nn.base import tensor
+
+    encoding = encoding_of(value.type)
+    dtype = encoding.dtype if encoding is not None else numpy_dtype(tensor(value).element_type)
+    return {"qcomp.unsigned": UnitAttr()} if dtype == np.uint8 else {}

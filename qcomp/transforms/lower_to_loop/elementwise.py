@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of elementwise ops, quantize, dequantize and requantize.
+
+One kernel form serves all: load tiles of the operands, dequantize those that hold codes, compute in float32, quantize
+the result if it holds codes. That is what these ops mean on quantized tensors, so the result is exact. A unary function
+between two 8-bit encodings is a table of 256 entries, computed by the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from qcomp.dialects import loop, nn, quant
+from qcomp.dialects.quant import Encoding
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.quantize import reciprocal
+from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+
+Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+_MIN_LANES = 16
+
+
+@dataclass(frozen=True)
+class Codes:
+    """How codes become reals and back. inverse: the float32 reciprocal of the scale (results only)."""
+
+    scale: float
+    zero_point: int
+    low: int
+    high: int
+    unsigned: bool
+    inverse: float = 0.0
+    nan: int = 0
+
+    @staticmethod
+    def of(encoding: Encoding, recipe: quant.Recipe | None = None) -> Codes:
+        """The constants of a per-tensor encoding. Raises QcompError for per-channel ones."""
+        if not encoding.per_tensor:
+            raise QcompError("per-channel activations are not lowered to loops", code="lower")
+        inverse = float(reciprocal(encoding, recipe).reshape(()))
+        return Codes(
+            float(np.float32(encoding.scale)), encoding.zero_point, encoding.qmin, encoding.qmax,
+            not encoding.signed, inverse, min(max(0, encoding.qmin), encoding.qmax),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ElementwiseKernel:
+    """All that the code of an elementwise kernel depends on; `function` names the computation."""
+
+    function: tuple[object, ...]
+    operands: tuple[Seen, ...]
+    result: Seen
+    operand_codes: tuple[Codes | None, ...]
+    result_codes: Codes | None
+    lanes: int
+
+
+def lower_elementwise(
+    lowering: Lowering,
+    operands: Sequence[Buffer],
+    target: Buffer,
+    where: LocationAttr,
+    name: str,
+    function: tuple[object, ...],
+    compute: Compute,
+    recipe: quant.Recipe | None = None,
+) -> None:
+    """Emit the call that computes `target` = function(operands), elementwise with broadcasting."""
+    spec = ElementwiseKernel(
+        function,
+        tuple(Seen.of(buffer) for buffer in operands),
+        Seen.of(target),
+        tuple(None if buffer.encoding is None else Codes.of(buffer.encoding) for buffer in operands),
+        None if target.encoding is None else Codes.of(target.encoding, recipe),
+        lowering.target.lanes,
+    )
+    flat = flattened(spec)
+    arguments = [
+        _argument(lowering, buffer, seen)
+        for buffer, seen in zip([*operands, target], [*flat.operands, flat.result], strict=True)
+    ]
+    alias = [
+        (len(operands), position)
+        for position, buffer in enumerate(operands)
+        if buffer.type == target.type and buffer.layout == target.layout
+    ]
+    lowering.call(flat, name, lambda symbol: _build(flat, symbol, where, compute), arguments, where, alias)
+
+
+def _argument(lowering: Lowering, buffer: Buffer, seen: Seen) -> SSAValue:
+    return buffer.value if seen.sizes == buffer.sizes else lowering.view(buffer, MemRefType(buffer.element, seen.sizes))
+
+
+def flattened(spec: ElementwiseKernel) -> ElementwiseKernel:
+    """The same kernel over one dimension, when all tensors lie alike and without gaps."""
+    every = [*spec.operands, spec.result]
+    alike = all((seen.sizes, seen.layout) == (spec.result.sizes, spec.result.layout) for seen in every)
+    if not alike or not spec.result.dense():
+        return spec
+    size = int(np.prod(spec.result.sizes, dtype=np.int64))
+    one = [replace(seen, sizes=(size,), layout=Layout(False)) for seen in every]
+    return replace(spec, operands=tuple(one[:-1]), result=one[-1])
+
+
+def _build(spec: ElementwiseKernel, name: str, where: LocationAttr, compute: Compute) -> FuncOp:
+    from qcomp.transforms.lower_to_loop.buffers import physical_shape
+
+    elements = {"f32": f32, "i8": i8}
+    every = [*spec.operands, spec.result]
+    if any(seen.element not in elements for seen in every):
+        raise QcompError("elementwise kernels take float32 and 8-bit codes", code="lower")
+    names = [f"x{position}" for position in range(len(spec.operands))] + ["y"]
+    kinds = [MemRefType(elements[seen.element], physical_shape(seen.sizes, seen.layout)) for seen in every]
+    func, b, values = kernel(name, list(zip(names, kinds, strict=True)), where)
+    for indices, dim, part in iterate(b, spec.result, spec.lanes):
+        _point(b, spec, values, indices, dim, part, compute)
+    return finish(func)
+
+
+def iterate(b: Builder, result: Seen, lanes: int) -> _Loops:
+    """Loops over all elements of `result`; the lane dimension is the channels, or the last one if those are few."""
+    return _Loops(b, result, lanes)
+
+
+class _Loops:
+    """Iterates (logical indices, lane dimension, chunk) inside open loops."""
+
+    def __init__(self, b: Builder, result: Seen, lanes: int):
+        self.b, self.result, self.lanes = b, result, lanes
+
+    def __iter__(self):
+        sizes, b = self.result.sizes, self.b
+        dim = lane_choice(self.result)
+        if dim is None:
+            yield [], 0, Chunk(0, 1, 1, ())
+            return
+        with ExitStack() as stack:
+            indices: list[Index | int] = [0] * len(sizes)
+            for other in self.result.order:
+                if other != dim and sizes[other] > 1:
+                    indices[other] = stack.enter_context(b.loop(0, sizes[other])).index
+            for part in chunks(sizes[dim], f32, self.lanes):
+                with b.loop(part.start, part.stop, part.step) as nest:
+                    indices[dim] = nest.index
+                    yield list(indices), dim, part
+
+
+def lane_choice(result: Seen) -> int | None:
+    """The logical dimension whose elements fill the lanes; None for a tensor of one element without dimensions."""
+    if not result.sizes:
+        return None
+    innermost = result.order[-1]
+    if result.layout.nhwc and result.sizes[innermost] < _MIN_LANES <= result.sizes[3]:
+        return 3
+    return innermost
+
+
+def _point(
+    b: Builder, spec: ElementwiseKernel, values: Sequence[SSAValue], indices: Sequence[Index | int], dim: int,
+    part: Chunk, compute: Compute,
+) -> None:  # fmt: skip
+    reals = [
+        dequantized(b, load_lanes(b, value, seen, indices, dim, part.shape, part.valid), codes)
+        for value, seen, codes in zip(values, spec.operands, spec.operand_codes, strict=False)
+    ]
+    result = quantized(b, compute(b, reals), spec.result_codes)
+    store_lanes(b, result, values[-1], spec.result, indices, dim, part.shape, part.valid)
+
+
+def dequantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
+    """(float(q) - zero_point) * scale; the tile itself when it holds reals."""
+    if codes is None:
+        return tile
+    shape = loop.tile_shape(tile.type)
+    wide = b.add(loop.ExtendOp(tile, codes.unsigned))
+    if codes.zero_point:
+        wide = b.add(arith.SubiOp(wide, b.integer(codes.zero_point, shape)))
+    return b.add(arith.MulfOp(b.add(loop.ToFloatOp(wide)), b.real(codes.scale, shape)))
+
+
+def quantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
+    """clamp(round(x * inverse) + zero_point); the tile itself when the result holds reals."""
+    if codes is None:
+        return tile
+    shape = loop.tile_shape(tile.type)
+    scaled = b.add(arith.MulfOp(tile, b.real(codes.inverse, shape)))
+    rounded = b.add(loop.RoundOp(scaled, False, codes.nan - codes.zero_point))
+    if codes.zero_point:
+        rounded = b.add(arith.AddiOp(rounded, b.integer(codes.zero_point, shape)))
+    return b.add(loop.NarrowOp(rounded, codes.low, codes.high))
+
+
+@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp)
+def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp | quant.RequantizeOp) -> None:
+    """Between reals and codes, or codes and codes."""
+    recipe = op.recipe if isinstance(op, quant.QuantizeOp | quant.RequantizeOp) else None
+    source = lowering.operand(op.input)
+    target = lowering.define(op.result, op.location)
+    name = op.name.removeprefix("quant.")
+    lower_elementwise(lowering, [source], target, op.location, name, (name,), lambda b, x: x[0], recipe)
+
+
+_BINARY: dict[type[Operation], type[Operation]] = {
+    nn.AddOp: arith.AddfOp,
+    nn.SubOp: arith.SubfOp,
+    nn.MulOp: arith.MulfOp,
+    nn.DivOp: arith.DivfOp,
+    nn.MaximumOp: arith.MaximumfOp,
+    nn.MinimumOp: arith.MinimumfOp,
+}
+
+
+@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp)
+def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
+    """Binary arithmetic with broadcasting, then the activation."""
+    bounds = op.activation.bounds if op.activation is not None else None
+    cls = _BINARY[type(op)]
+
+    def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
+        value = b.add(cls(x[0], x[1]))
+        return value if bounds is None else b.add(loop.ClampOp(value, *bounds))
+
+    operands = [lowering.operand(op.lhs), lowering.operand(op.rhs)]
+    target = lowering.define(op.result, op.location)
+    name = op.name.removeprefix("nn.")
+    lower_elementwise(lowering, operands, target, op.location, name, (name, bounds), compute, op.recipe)
+
+
+@lowers(nn.ReluOp, nn.ClampOp)
+def lower_clamp(lowering: Lowering, op: nn.ReluOp | nn.ClampOp) -> None:
+    """relu and clamp."""
+    bounds = op.bounds if isinstance(op, nn.ClampOp) else (0.0, float("inf"))
+    target_of = lowering.operand(op.input)
+    target = lowering.define(op.result, op.location)
+    name = op.name.removeprefix("nn.")
+    compute: Compute = lambda b, x: b.add(loop.ClampOp(x[0], *bounds))  # noqa: E731
+    lower_elementwise(lowering, [target_of], target, op.location, name, (name, bounds), compute, op.recipe)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What happens to an accumulator tile in registers: shift, bias, scale, residual, activation, rounding, narrowing.
+
+The formula is that of `qcomp.interpreter.reference.integer_plan`. Constants that differ between layers of equal shape
+come from buffers, so that those layers share a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import loop
+from qcomp.interpreter.reference.integer_plan import IntegerPlan, largest_distance
+from qcomp.transforms.lower_to_loop.builder import Builder
+
+ROUND_LIMIT = 2.0**22
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What a kernel's code depends on. `integer` False: a float accumulator, where only `clamp` applies.
+
+    shift: of the accumulator; quantized: the result is codes in [low, high]; residual: one is added, read as
+    `residual_unsigned`; bounded: rounding cannot saturate; clamp: real bounds for a float result.
+    """
+
+    integer: bool
+    shift: int = 0
+    quantized: bool = False
+    low: int = 0
+    high: int = 0
+    residual: bool = False
+    residual_unsigned: bool = False
+    bounded: bool = False
+    clamp: tuple[float, float] | None = None
+
+    @property
+    def reads_zero_points(self) -> bool:
+        """Whether zero points of the result or the residual take part."""
+        return self.quantized or self.residual
+
+    @staticmethod
+    def of(plan: IntegerPlan) -> Epilogue:
+        """The epilogue of an integer contraction."""
+        residual = plan.residual
+        return Epilogue(
+            True, plan.shift, plan.output is not None, plan.act_min, plan.act_max,
+            residual is not None, residual is not None and not residual.signed,
+            _largest(plan) <= ROUND_LIMIT, None if plan.output is not None else plan.activation,
+        )  # fmt: skip
+
+
+def _largest(plan: IntegerPlan) -> float:
+    """The largest magnitude that is rounded, with a margin for the rounding on the way."""
+    accumulated = plan.bound.astype(np.float64) * 2.0**plan.shift + np.abs(plan.bias.astype(np.float64))
+    largest = float((accumulated * plan.multiplier).max(initial=0.0))
+    if plan.residual is not None and plan.residual_multiplier is not None:
+        largest += largest_distance(plan.residual) * float(plan.residual_multiplier)
+    return largest * 1.0001
+
+
+@dataclass
+class Operands:
+    """Tiles and scalars that an epilogue reads. bias, multiplier: tiles over channels; offsets: i32 scalars."""
+
+    bias: SSAValue | None = None
+    multiplier: SSAValue | None = None
+    residual: SSAValue | None = None
+    residual_multiplier: SSAValue | None = None
+    zero_point: SSAValue | None = None
+    residual_zero_point: SSAValue | None = None
+
+
+def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> SSAValue:
+    """The result tile of an accumulator tile."""
+    shape = loop.tile_shape(acc.type)
+    if not spec.integer:
+        return _clamped(b, spec, acc)
+    if spec.shift and use.bias is not None:
+        acc = b.add(arith.ShLIOp(acc, b.integer(spec.shift, shape)))
+        acc = b.add(arith.AddiOp(acc, b.broadcast(use.bias, shape)))
+    total = _scaled(b, acc, use.multiplier, shape)
+    if spec.residual and use.residual is not None and use.residual_zero_point is not None:
+        codes = b.add(loop.ExtendOp(use.residual, spec.residual_unsigned))
+        codes = b.add(arith.SubiOp(codes, b.broadcast(use.residual_zero_point, shape)))
+        total = b.add(arith.AddfOp(total, _scaled(b, codes, use.residual_multiplier, shape)))
+    if not spec.quantized:
+        return _clamped(b, spec, total)
+    codes = b.add(loop.RoundOp(total, spec.bounded))
+    if use.zero_point is not None:
+        codes = b.add(arith.AddiOp(codes, b.broadcast(use.zero_point, shape)))
+    return b.add(loop.NarrowOp(codes, spec.low, spec.high))
+
+
+def _scaled(b: Builder, codes: SSAValue, factor: SSAValue | None, shape: Sequence[int]) -> SSAValue:
+    real = b.add(loop.ToFloatOp(codes))
+    return real if factor is None else b.add(arith.MulfOp(real, b.broadcast(factor, shape)))
+
+
+def _clamped(b: Builder, spec: Epilogue, value: SSAValue) -> SSAValue:
+    return value if spec.clamp is None else b.add(loop.ClampOp(value, *spec.clamp))

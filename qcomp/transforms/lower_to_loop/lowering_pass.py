@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pass lower-to-loop."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.rewriter import Rewriter
+
+from qcomp.backend.target import find_target
+from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.lower_to_loop.driver import Lowering
+
+_TOPICS = ("convolution", "elementwise", "movement", "pooling")
+
+
+@dataclass(frozen=True)
+class LowerToLoopPass(QcompPass):
+    """Turn tensors into buffers and ops into calls of loop kernels for a target."""
+
+    name = "lower-to-loop"
+    letter: ClassVar[Letter] = Letter.EXACT
+    target: str = "generic"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for topic in _TOPICS:
+            importlib.import_module(f"qcomp.transforms.lower_to_loop.{topic}")
+        functions = Lowering(op, find_target(self.target)).run()
+        for old in list(op.body.block.ops):
+            Rewriter.erase_op(old, safe_erase=False)
+        op.body.block.add_ops(functions)

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of pools and of reductions: loops over windows clipped to the input, channels in the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from qcomp.dialects import loop, nn
+from qcomp.dialects.constant import Array
+from qcomp.dialects.nn.base import ints
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
+from qcomp.interpreter.reference.reduction import average_multiplier, check_average
+from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
+from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import Codes, lane_choice
+from qcomp.transforms.lower_to_loop.epilogue import ROUND_LIMIT
+from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How one input dimension is reduced: by a sliding window, or with `adaptive` by that many windows covering it.
+
+    overhangs: some window reaches outside the input.
+    """
+
+    size: int
+    kernel: int
+    stride: int = 1
+    padding: int = 0
+    dilation: int = 1
+    adaptive: int = 0
+    overhangs: bool = False
+
+    def taps(self, b: Builder, position: Index | int) -> tuple[Sequence[Index | int], Sequence[Index | int]]:
+        """Bounds of the tap number for the window at `position`: clipped to the input."""
+        if self.adaptive == 1:
+            return [0], [self.size]
+        if self.adaptive:
+            at, out = b.value(position), AffineExpr.constant(self.adaptive)
+            symbol = AffineExpr.symbol(0)
+            low = b.apply((symbol * self.size).floor_div(out), [at])
+            high = b.apply((symbol * self.size + self.size + self.adaptive - 1).floor_div(out), [at])
+            return [low], [high]
+        start = Index.of(position) * self.stride - self.padding
+        if not self.overhangs:
+            return [0], [self.kernel]
+        if self.dilation == 1:
+            return [0, start * -1], [self.kernel, start * -1 + self.size]
+        step, at = AffineExpr.constant(self.dilation), b.value(position)
+        symbol = AffineExpr.symbol(0) * self.stride
+        low = b.apply((symbol * -1 + (self.padding + self.dilation - 1)).floor_div(step), [at])
+        high = b.apply((symbol * -1 + (self.size - 1 + self.padding + self.dilation)).floor_div(step), [at])
+        return [0, low], [self.kernel, high]
+
+    def source(self, position: Index | int, tap: Index) -> Index:
+        """The input index of a tap."""
+        return tap if self.adaptive else Index.of(position) * self.stride + tap * self.dilation - self.padding
+
+
+@dataclass(frozen=True)
+class ReduceKernel:
+    """All that the code of a pool or reduction depends on. axes: reduced logical dimensions of the input.
+
+    keep: for each dimension of the result, the dimension of the input it walks along or slides over.
+    """
+
+    kind: str
+    source: Seen
+    target: Seen
+    axes: tuple[tuple[int, Axis], ...]
+    keep: tuple[int, ...]
+    source_codes: Codes | None
+    target_codes: Codes | None
+    table: tuple[int, ...]
+    bounded: bool
+    lanes: int
+
+
+@lowers(nn.MaxPool2dOp)
+def lower_max_pool2d(lowering: Lowering, op: nn.MaxPool2dOp) -> None:
+    """The largest code is the code of the largest number: same encoding in and out."""
+    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    if source.encoding != target.encoding:
+        raise QcompError.at(op, "max pool between different encodings is not lowered", code="lower")
+    _pool(lowering, op, "max", source, target, ints(op.dilation), None)
+
+
+@lowers(nn.AvgPool2dOp)
+def lower_avg_pool2d(lowering: Lowering, op: nn.AvgPool2dOp) -> None:
+    """Sums over clipped windows times a factor per window."""
+    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
+    window = Window(_pair(kernel_size), _pair(stride), _pair(padding), (1, 1), bool(op.ceil_mode.value.data))
+    divisor = None if op.divisor_override is None else op.divisor_override.value.data
+    counts = average_counts(source.sizes[-2:], window, bool(op.count_include_pad.value.data), divisor)
+    if source.encoding is not None:
+        check_average(kernel_size[0] * kernel_size[1], source.encoding)
+    _pool(lowering, op, "sum", source, target, (1, 1), counts)
+
+
+def _pair(values: tuple[int, ...]) -> tuple[int, int]:
+    return values[0], values[1]
+
+
+def _pool(
+    lowering: Lowering, op: nn.MaxPool2dOp | nn.AvgPool2dOp, kind: str, source: Buffer, target: Buffer,
+    dilation: tuple[int, ...], counts: Array | None,
+) -> None:  # fmt: skip
+    rank = len(source.sizes)
+    kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
+    axes = tuple(
+        (dim, _sliding(source.sizes[dim], target.sizes[dim], kernel_size[i], stride[i], padding[i], dilation[i]))
+        for i, dim in enumerate((rank - 2, rank - 1))
+    )
+    _reduce(lowering, op.location, op.name, kind, source, target, axes, tuple(range(rank)), counts)
+
+
+def _sliding(size: int, count: int, taps: int, stride: int, padding: int, dilation: int) -> Axis:
+    last = (count - 1) * stride - padding + (taps - 1) * dilation
+    return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or last >= size)
+
+
+@lowers(nn.AdaptiveAvgPool2dOp)
+def lower_adaptive_avg_pool2d(lowering: Lowering, op: nn.AdaptiveAvgPool2dOp) -> None:
+    """Sums over windows that cover the input."""
+    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    rank, size = len(source.sizes), ints(op.output_size)
+    axes = tuple((rank - 2 + i, Axis(source.sizes[rank - 2 + i], 0, adaptive=size[i])) for i in range(2))
+    lengths = [
+        np.array([high - low for low, high in adaptive_windows(source.sizes[rank - 2 + i], size[i])]) for i in range(2)
+    ]
+    counts = np.multiply.outer(lengths[0], lengths[1])
+    if source.encoding is not None:
+        check_average(int(counts.max()), source.encoding)
+    _reduce(lowering, op.location, op.name, "sum", source, target, axes, tuple(range(rank)), counts)
+
+
+@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp)
+def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
+    """Reductions over whole dimensions."""
+    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    axes = tuple((axis, Axis(source.sizes[axis], 0, adaptive=1)) for axis in op.axes)
+    keepdim = bool(op.keepdim.value.data)
+    keep = tuple(dim for dim in range(len(source.sizes)) if keepdim or dim not in op.axes)
+    kind = "max" if isinstance(op, nn.AmaxOp) else "sum"
+    if kind == "max" and source.encoding != target.encoding:
+        raise QcompError.at(op, "amax between different encodings is not lowered", code="lower")
+    count = int(np.prod([source.sizes[axis] for axis in op.axes], dtype=np.int64))
+    if source.encoding is not None and kind == "sum":
+        check_average(count, source.encoding)
+    counts = None if kind == "max" else np.array([[count if isinstance(op, nn.MeanOp) else 1]])
+    _reduce(lowering, op.location, op.name, kind, source, target, axes, keep, counts)
+
+
+def _reduce(
+    lowering: Lowering, where: LocationAttr, name: str, kind: str, source: Buffer, target: Buffer,
+    axes: tuple[tuple[int, Axis], ...], keep: tuple[int, ...], counts: Array | None,
+) -> None:  # fmt: skip
+    source_codes = Codes.of(source.encoding) if source.encoding is not None else None
+    target_codes = Codes.of(target.encoding) if target.encoding is not None else None
+    factors, bounded = _factors(source, target, axes, counts)
+    spec = ReduceKernel(
+        kind, Seen.of(source), Seen.of(target), axes, keep, source_codes, target_codes,
+        factors.shape if factors is not None else (), bounded, lowering.target.lanes,
+    )  # fmt: skip
+    arguments = [source.value, target.value]
+    if factors is not None:
+        arguments.insert(1, lowering.constant(factors, f32))
+    short = name.removeprefix("nn.")
+    lowering.call(spec, short, lambda symbol: _build(spec, symbol, where), arguments, where)
+
+
+def _factors(
+    source: Buffer, target: Buffer, axes: tuple[tuple[int, Axis], ...], counts: Array | None
+) -> tuple[Array | None, bool]:
+    """What sums are multiplied with (codes) or divided by (reals): one per window, or a single one; and whether
+    the products are small enough to round without saturating."""
+    if counts is None:
+        return None, False
+    if len(np.unique(counts)) == 1:
+        counts = counts.reshape(-1)[:1]
+    if source.encoding is None:
+        return counts.astype(np.float32), False
+    factors = average_multiplier(counts, source.encoding, target.encoding)
+    # The mean of |q - z| is below 2^16; what it is multiplied with is the ratio of the scales.
+    largest = 2.0**16 * source.encoding.scale / (1.0 if target.encoding is None else target.encoding.scale)
+    window_sum = float(counts.max()) / float(max(counts.min(), 1))
+    return factors, largest * window_sum <= ROUND_LIMIT
+
+
+def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
+    elements = {"f32": f32, "i8": i8}
+    if spec.source.element not in elements or spec.target.element not in elements:
+        raise QcompError("pools and reductions take float32 and 8-bit codes", code="lower")
+    kinds = [
+        MemRefType(elements[seen.element], physical_shape(seen.sizes, seen.layout))
+        for seen in (spec.source, spec.target)
+    ]
+    arguments = [("x", kinds[0]), ("y", kinds[1])]
+    if spec.table:
+        arguments.insert(1, ("factors", MemRefType(f32, spec.table)))
+    func, b, values = kernel(name, arguments, where)
+    _Reduction(spec, b, dict(zip([hint for hint, _ in arguments], values, strict=True))).emit()
+    return finish(func)
+
+
+class _Reduction:
+    def __init__(self, spec: ReduceKernel, b: Builder, use: dict[str, SSAValue]):
+        self.spec, self.b, self.use = spec, b, use
+        inner = lane_choice(spec.source)
+        # Lanes lie along the innermost dimension of the input when that is kept, else the code is scalar.
+        self.lane = inner if inner not in [axis for axis, _ in spec.axes] else None
+
+    def emit(self) -> None:
+        spec, b = self.spec, self.b
+        sizes = spec.target.sizes
+        lane = spec.keep.index(self.lane) if self.lane is not None else None
+        with ExitStack() as stack:
+            indices: list[Index | int] = [0] * len(sizes)
+            for dim in spec.target.order:
+                if dim != lane and sizes[dim] > 1:
+                    indices[dim] = stack.enter_context(b.loop(0, sizes[dim])).index
+            if lane is None:
+                self._window(indices, Chunk(0, 1, 1, ()))
+                return
+            byte_wise = spec.kind == "max"
+            for part in chunks(sizes[lane], i8 if spec.source.element == "i8" else f32, spec.lanes, byte_wise):
+                with b.loop(part.start, part.stop, part.step) as nest:
+                    indices[lane] = nest.index
+                    self._window(list(indices), part)
+
+    def _window(self, indices: list[Index | int], part: Chunk) -> None:
+        spec, b = self.spec, self.b
+        position: dict[int, Index | int] = dict(zip(spec.keep, indices, strict=True))
+        bounds = {axis: how.taps(b, position.get(axis, 0)) for axis, how in spec.axes}
+        acc = self._taps(list(spec.axes), bounds, position, dict(position), part, self._start(part.shape))
+        lane = spec.keep.index(self.lane) if self.lane is not None else 0
+        result = acc if spec.kind == "max" else self._average(acc, position, part)
+        store_lanes(b, result, self.use["y"], spec.target, indices, lane, part.shape, part.valid)
+
+    def _start(self, shape: tuple[int, ...]) -> SSAValue:
+        spec, b = self.spec, self.b
+        if spec.kind == "sum":
+            return b.integer(0, shape) if spec.source_codes is not None else b.real(0.0, shape)
+        if spec.source_codes is None:
+            return b.real(-np.inf, shape)
+        return b.byte(spec.source_codes.low, shape)
+
+    def _taps(
+        self, axes: list[tuple[int, Axis]], bounds: dict[int, tuple[Sequence[Index | int], Sequence[Index | int]]],
+        position: dict[int, Index | int], source: dict[int, Index | int], part: Chunk, acc: SSAValue,
+    ) -> SSAValue:  # fmt: skip
+        if not axes:
+            return self._combine(source, part, acc)
+        (axis, how), rest = axes[0], axes[1:]
+        with self.b.loop(*bounds[axis], carry=[acc]) as nest:
+            inner = {**source, axis: how.source(position.get(axis, 0), nest.index)}
+            nest.carry(self._taps(rest, bounds, position, inner, part, nest.carried[0]))
+        return nest.results[0]
+
+    def _combine(self, source: dict[int, Index | int], part: Chunk, acc: SSAValue) -> SSAValue:
+        spec, b = self.spec, self.b
+        indices = [source.get(dim, 0) for dim in range(len(spec.source.sizes))]
+        tile = load_lanes(b, self.use["x"], spec.source, indices, self.lane or 0, part.shape, part.valid)
+        if spec.kind == "max":
+            if spec.source_codes is None:
+                return b.add(arith.MaximumfOp(acc, tile))
+            return b.add((arith.MaxUIOp if spec.source_codes.unsigned else arith.MaxSIOp)(acc, tile))
+        if spec.source_codes is None:
+            return b.add(arith.AddfOp(acc, tile))
+        wide = b.add(loop.ExtendOp(tile, spec.source_codes.unsigned))
+        zero = spec.source_codes.zero_point
+        if zero:
+            wide = b.add(arith.SubiOp(wide, b.integer(zero, part.shape)))
+        return b.add(arith.AddiOp(acc, wide))
+
+    def _average(self, acc: SSAValue, position: dict[int, Index | int], part: Chunk) -> SSAValue:
+        spec, b = self.spec, self.b
+        where: list[Index | int] = [0] if len(spec.table) == 1 else [position.get(axis, 0) for axis, _ in spec.axes]
+        factor = b.load(self.use["factors"], where)
+        factor = b.broadcast(factor, part.shape) if part.shape else factor
+        if spec.source_codes is None:
+            return b.add(arith.DivfOp(acc, factor))
+        real = b.add(arith.MulfOp(b.add(loop.ToFloatOp(acc)), factor))
+        codes = spec.target_codes
+        if codes is None:
+            return real
+        rounded = b.add(loop.RoundOp(real, spec.bounded))
+        if codes.zero_point:
+            rounded = b.add(arith.AddiOp(rounded, b.integer(codes.zero_point, part.shape)))
+        return b.add(loop.NarrowOp(rounded, codes.low, codes.high))

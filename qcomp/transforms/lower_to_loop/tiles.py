@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which register tile a contraction uses: the one with the least estimated time over the whole output.
+
+A tile is rows x columns of output pixels times `vectors` registers of output channels. Per step of the inner loop it
+issues rows * columns * vectors multiply-adds, one broadcast load per pixel and one load per vector; it needs an
+accumulator per pair, the vectors and one pixel in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qcomp.backend.target import Target
+
+_LOAD_COST = 0.6
+"""Cost of a load relative to a multiply-add, when loads bound the loop."""
+_EPILOGUE = 7.0
+"""Ops per accumulator between the inner loop and the store."""
+_LOOP = 24.0
+"""Fixed cost of starting a tile."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Output pixels (rows x columns) and registers of channels computed together."""
+
+    rows: int
+    columns: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of output pixels covered by tiles of one size."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    rows: int
+    columns: int
+
+
+def choose_tile(target: Target, height: int, width: int, channels: int, steps: int) -> Tile:
+    """The tile for an output of height x width pixels and `channels`, with `steps` inner iterations."""
+    if target.lanes == 1:
+        return Tile(1, 1, 1)
+    blocks = -(-channels // target.lanes)
+    candidates = [
+        Tile(rows, columns, vectors)
+        for vectors in (1, 2, 3, 4, 6, 8)
+        if vectors <= blocks
+        for rows, columns in _pixels(height, width)
+        if rows * columns * vectors + vectors + 1 <= target.registers - 1
+    ]
+    return min(candidates, key=lambda tile: (_cost(tile, height, width, blocks, steps), tile.rows, -tile.columns))
+
+
+def _pixels(height: int, width: int) -> Iterator[tuple[int, int]]:
+    for columns in range(1, min(width, 28) + 1):
+        yield 1, columns
+    for rows in range(2, min(height, 14) + 1):
+        if width <= 14:
+            yield rows, width
+
+
+def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int) -> float:
+    total = 0.0
+    for vectors, count in ((tile.vectors, blocks // tile.vectors), (blocks % tile.vectors, 1)):
+        if not vectors or not count:
+            continue
+        for region in regions(tile, height, width):
+            pixels = region.rows * region.columns
+            tiles = (region.bottom - region.top) * (region.right - region.left) // pixels
+            # Dependent chains: a multiply-add has a latency of 4 cycles and two can start per two cycles.
+            step = max(pixels * vectors, (pixels + vectors) * _LOAD_COST, 4.0)
+            total += count * tiles * (steps * step + pixels * vectors * _EPILOGUE + _LOOP)
+    return total
+
+
+def regions(tile: Tile, height: int, width: int) -> list[Region]:
+    """The output cut into rectangles: full tiles, and what remains on the right and at the bottom."""
+    rows, columns = height - height % tile.rows, width - width % tile.columns
+    bands = [(0, rows, tile.rows), (rows, height, height - rows)]
+    strips = [(0, columns, tile.columns), (columns, width, width - columns)]
+    return [
+        Region(top, bottom, left, right, band, strip)
+        for top, bottom, band in bands
+        for left, right, strip in strips
+        if bottom > top and right > left
+    ]
