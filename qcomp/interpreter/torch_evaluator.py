@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -95,7 +96,7 @@ class TorchEvaluator:
     def _dequantize(self, codes: Any, encoding: Encoding) -> Any:
         limits = (encoding.qmin, encoding.qmax, self._dtype(encoding))
         out = self._expressed(encoding)
-        if encoding.axis is not None:
+        if encoding.axis is not None and codes.dtype != self.torch.uint16:
             return self._decomposed.dequantize_per_channel(
                 codes, *self._per_channel(encoding), encoding.axis, *limits, out_dtype=out
             )
@@ -104,6 +105,8 @@ class TorchEvaluator:
                 codes, encoding.scale, encoding.zero_point, *limits, out_dtype=out
             )
         scales, zeros = self._spread(encoding, encoding.scales.astype(np.float32), codes.shape)
+        if encoding.axis is not None:  # torch has no uint16 arithmetic: its formula, in wider integers
+            return ((codes.to(self.torch.int64) - zeros.to(self.torch.int64)) * scales).to(out)
         return ((codes.to(out) - zeros.to(out)) * scales).to(out)
 
     @property
@@ -117,8 +120,6 @@ class TorchEvaluator:
         )
 
     def _spread(self, encoding: Encoding, parameters: Array, shape: Sequence[int]) -> tuple[Any, Any]:
-        from dataclasses import replace
-
         values, zeros = parameter_arrays(replace(encoding, scales=parameters), tuple(shape))
         return self.torch.tensor(values, dtype=self.torch.float32), self.torch.tensor(zeros, dtype=self.torch.float32)
 
