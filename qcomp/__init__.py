@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from qcomp.errors import QcompError
     from qcomp.frontend import from_torch
     from qcomp.interpreter.run import interpret
+    from qcomp.transforms.pipeline import run_passes
 
 __version__ = "0.1.0"
 
-__all__ = ["QcompError", "__version__", "context", "from_torch", "interpret", "parse", "save"]
+__all__ = ["QcompError", "__version__", "context", "from_torch", "interpret", "parse", "run_passes", "save"]
 
 _HOMES = {
     "QcompError": "qcomp.errors",
@@ -26,6 +27,7 @@ _HOMES = {
     "from_torch": "qcomp.frontend",
     "interpret": "qcomp.interpreter.run",
     "parse": "qcomp.dialects.text",
+    "run_passes": "qcomp.transforms.pipeline",
     "save": "qcomp.dialects.text",
 }
 

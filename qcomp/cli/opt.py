@@ -37,7 +37,7 @@ from qcomp.dialects.context import QcompContext, context
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.text import check_version, store_beside
 from qcomp.errors import QcompError
-from qcomp.transforms.pipeline import parse_passes
+from qcomp.transforms.pipeline import available_passes, parse_passes
 from qcomp.transforms.rewriting import refusal_log
 
 _DESCRIPTION = "Reads modules, runs passes, prints the result; options as in mlir-opt."
@@ -55,7 +55,6 @@ class QcompOpt(xDSLOptMain):
         self.available_frontends = {}
         self.available_passes = {}
         self.available_targets = {}
-        self.ctx = context()
         self.exit_code = 0
         self._line_offset = 0
         self._constants: dict[str, ConstantData] = {}
@@ -73,12 +72,10 @@ class QcompOpt(xDSLOptMain):
         self._check_target()
 
     def register_all_dialects(self) -> None:
-        for name, factory in universe.available_dialects().items():
-            if name not in self.ctx.registered_dialect_names:
-                self.ctx.register_dialect(name, factory)
+        self.ctx = context()
 
     def register_all_passes(self) -> None:
-        self.available_passes.update(universe.available_passes())
+        self.available_passes.update(available_passes())
 
     def register_all_targets(self) -> None:
         self.available_targets.update(universe.available_targets())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The xDSL context with qcomp's dialects and those of xDSL that qcomp builds on, registered lazily."""
+"""The xDSL context with qcomp's dialects, xDSL's and those of plug-ins, registered lazily."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.ir import Dialect
+from xdsl.universe import XDSL_UNIVERSE
 
+from qcomp.dialects import plugins
 from qcomp.dialects.constant import ConstantStore
 
 _DIALECTS = {
@@ -42,6 +44,12 @@ def _factory(place: str) -> Callable[[], Dialect]:
     return lambda: cast(Dialect, getattr(importlib.import_module(module), attribute))
 
 
+def available_dialects() -> dict[str, Callable[[], Dialect]]:
+    """Factories of every dialect a module may use: qcomp's, all of xDSL's, and those of plug-ins."""
+    table = {**XDSL_UNIVERSE.all_dialects, **get_all_dialects()}
+    return plugins.with_plugins(table, lambda other: other.all_dialects, "dialect")
+
+
 @dataclass
 class QcompContext(Context):
     """An xDSL context that also resolves constants held in a sidecar file."""
@@ -62,9 +70,9 @@ class QcompContext(Context):
 
 
 def context() -> QcompContext:
-    """A fresh context with qcomp's dialects registered."""
+    """A fresh context with `available_dialects` registered; each is imported when it is first used."""
     ctx = QcompContext()
-    for name, factory in get_all_dialects().items():
+    for name, factory in available_dialects().items():
         ctx.register_dialect(name, factory)
     ctx.load_registered_dialect("builtin")
     return ctx

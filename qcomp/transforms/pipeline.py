@@ -19,6 +19,7 @@ from xdsl.universe import XDSL_UNIVERSE
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 
+from qcomp.dialects import plugins
 from qcomp.dialects.context import context
 from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
@@ -47,6 +48,12 @@ _AFTER: dict[tuple[str, str], str] = {
     ("unsigned-activations", "fuse-qdq"): "the storage of activations is chosen when ops work on codes",
 }
 """(earlier, later): why `later` does not come after `earlier`."""
+
+
+def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Factories of every pass a pipeline may name: qcomp's, all of xDSL's, and those of plug-ins."""
+    table = {**XDSL_UNIVERSE.all_passes, **get_all_passes()}
+    return plugins.with_plugins(table, lambda other: other.all_passes, "pass")
 
 
 def parse_passes(available: Available, text: str) -> tuple[ModulePass, ...]:
@@ -120,13 +127,13 @@ def run_passes(
 ) -> None:  # fmt: skip
     """Run the passes of `text` on `module`, in place; the module is verified after each.
 
-    available: factories of the passes that may be named, by default qcomp's and xDSL's. verify: hold each pass to its
+    available: factories of the passes that may be named, by default `available_passes`. verify: hold each pass to its
     letter by running the module before and after it (`verify_rewrites`), which costs two interpretations per pass.
     Raises QcompError for a bad pipeline, a pass that refuses, and a broken promise.
     """
     where: Context = context() if ctx is None else ctx
     if available is None:
-        available = {**XDSL_UNIVERSE.all_passes, **get_all_passes()}
+        available = available_passes()
     for step in parse_passes(available, text):
         start = time.perf_counter()
         _apply(step, where, module, verify)

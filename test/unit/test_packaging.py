@@ -209,3 +209,32 @@ def test_no_registry_is_named() -> None:
         path = ROOT / name
         if path.is_file() and path.suffix in (".py", ".toml", ".txt", ".md", ".cfg", ""):
             assert not hosts.search(path.read_text(errors="replace")), name
+
+
+def test_plugins_add_dialects_and_passes_everywhere(tmp_path: Path) -> None:
+    """A package of its own, installed, adds a dialect and a pass to qcomp-opt and to the API; a broken one warns."""
+    (tmp_path / "mychip.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from xdsl.universe import Universe\nfrom xdsl.ir import Dialect\nfrom xdsl.passes import ModulePass\n"
+        "from xdsl.irdl import IRDLOperation, irdl_op_definition\n\n"
+        "@irdl_op_definition\nclass NopOp(IRDLOperation):\n    name = 'mychip.nop'\n    assembly_format = 'attr-dict'\n"
+        "@dataclass(frozen=True)\nclass DropNops(ModulePass):\n    name = 'mychip-drop-nops'\n"
+        "    def apply(self, ctx, op):\n        [nop.erase() for nop in list(op.walk()) if isinstance(nop, NopOp)]\n\n"
+        "ALL = Universe(all_dialects={'mychip': lambda: Dialect('mychip', [NopOp])},\n"
+        "               all_passes={'mychip-drop-nops': lambda: DropNops})\n"
+    )
+    info = tmp_path / "mychip-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mychip\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[xdsl.universe]\nmychip = mychip:ALL\nbroken = nosuch_module:ALL\n")
+    code = (
+        "import qcomp\nfrom qcomp.cli import opt\n"
+        "module = qcomp.parse('func.func @main() {\\n  mychip.nop\\n  func.return\\n}')\n"
+        "assert 'mychip.nop' in str(module)\nqcomp.run_passes(module, 'mychip-drop-nops')\n"
+        "assert 'mychip.nop' not in str(module)\nopt.main(['--help'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "mychip-drop-nops" in done.stdout
+    assert done.stderr.startswith("warning: plug-in 'broken' (nosuch_module:ALL) cannot be loaded")

@@ -16,15 +16,16 @@ def run(args: Namespace) -> int:
     """Print a table of name, letter and first line of documentation; or everything about one pass."""
     from qcomp.cli import universe
     from qcomp.transforms.base import Letter
-    from qcomp.transforms.pipeline import PIPELINES
+    from qcomp.transforms.pipeline import PIPELINES, available_passes
 
     if args.name is not None:
         return _explain(args.name)
+    available = available_passes()
     names = universe.advertised_passes()
     width = max(len(name) for name in names)
     print(f"{'pass':{width}}  letter  what it does")
     for name in names:
-        step = universe.available_passes()[name]()
+        step = available[name]()
         print(f"{name:{width}}  {getattr(step, 'letter', Letter.EXACT):6}  {_first_line(step)}")
     for name, text in PIPELINES.items():
         print(f"{name:{width}}          = {text}")
@@ -39,14 +40,13 @@ def _first_line(step: type) -> str:
 def _explain(name: str) -> int:
     from xdsl.passes import get_pass_option_infos
 
-    from qcomp.cli import universe
     from qcomp.transforms.base import Letter
-    from qcomp.transforms.pipeline import PIPELINES, unknown_pass
+    from qcomp.transforms.pipeline import PIPELINES, available_passes, unknown_pass
 
     if name in PIPELINES:
         print(f"{name} = {PIPELINES[name]}")
         return 0
-    available = universe.available_passes()
+    available = available_passes()
     if name not in available:
         raise unknown_pass(name, available)
     step = available[name]()

@@ -22,7 +22,8 @@ from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import PassFailedException
 
-from qcomp.cli import opt, universe
+from qcomp.cli import opt
+from qcomp.dialects import plugins
 from qcomp.dialects.text import parse
 
 TWICE = """func.func @main(%a: f32, %b: f32) -> f32 {
@@ -71,7 +72,7 @@ class Fail(ModulePass):
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Universe(all_passes={"test-break": lambda: BreakModule, "test-fail": lambda: Fail})
-    monkeypatch.setattr(universe, "third_party", lambda: (("tests", mine),))
+    monkeypatch.setattr(plugins, "third_party", lambda: (("tests", mine),))
 
 
 def run(tmp_path: Path, options: str, text: str = TWICE, name: str = "in.mlir") -> shell.Result:
@@ -404,7 +405,7 @@ def test_explain_prints_refusals_as_remarks(tmp_path: Path, monkeypatch: pytest.
             refuse("FoldIt", next(inner for inner in op.walk() if isinstance(inner, arith.MulfOp)), "not constant")
 
     mine = Universe(all_passes={"test-refuse": lambda: Refuse})
-    monkeypatch.setattr(universe, "third_party", lambda: (("tests", mine),))
+    monkeypatch.setattr(plugins, "third_party", lambda: (("tests", mine),))
     assert run(tmp_path, "-p test-refuse").err == ""
     result = run(tmp_path, "-p test-refuse --explain")
     assert (result.code, result.err) == (0, "in.mlir:4: remark: FoldIt refused 'arith.mulf': not constant\n")
@@ -415,7 +416,7 @@ def test_explain_prints_refusals_as_remarks(tmp_path: Path, monkeypatch: pytest.
 
 def test_plugin_clash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        universe, "third_party", lambda: (("rival", Universe(all_passes={"cse": lambda: BreakModule})),)
+        plugins, "third_party", lambda: (("rival", Universe(all_passes={"cse": lambda: BreakModule})),)
     )
     result = run(tmp_path, "")
     assert result.code == 1
@@ -469,7 +470,7 @@ def test_verify_rewrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
                     inner.operands = list(reversed(inner.operands))
 
     mine = Universe(all_passes={"test-swap": lambda: Swap})
-    monkeypatch.setattr(universe, "third_party", lambda: (("tests", mine),))
+    monkeypatch.setattr(plugins, "third_party", lambda: (("tests", mine),))
     monkeypatch.setenv("QCOMP_VERIFY_REWRITES", "0")
     text = (
         "func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {\n"
