@@ -163,7 +163,7 @@ def lane_choice(result: Seen) -> int | None:
     if not result.sizes:
         return None
     innermost = result.order[-1]
-    if result.layout.nhwc and result.sizes[innermost] < _MIN_LANES <= result.sizes[3]:
+    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, result.sizes[3]):
         return 3
     return innermost
 

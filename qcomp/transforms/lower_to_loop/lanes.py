@@ -28,7 +28,7 @@ def chunks(size: int, element: Attribute, lanes: int, byte_wise: bool = True) ->
     lanes: 32-bit lanes of a register, 1 for scalar code. byte_wise: bytes may be taken 64 or 32 at a time; otherwise
     16, for ops that widen them.
     """
-    if lanes == 1:
+    if lanes == 1 or size == 1:
         return [Chunk(0, size, 1, ())]
     widths = (4 * lanes, 2 * lanes, lanes) if str(element) == "i8" and byte_wise else (lanes,)
     found: list[Chunk] = []
