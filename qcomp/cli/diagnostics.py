@@ -97,6 +97,8 @@ def _message(error: BaseException) -> str:
     text = one_line(str(error))
     if is_expected(error):
         return text or type(error).__name__
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
     return f"internal error: {type(error).__name__}: {text}"
 
 

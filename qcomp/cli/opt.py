@@ -30,7 +30,7 @@ from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
 from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
 from qcomp.cli.opt_arguments import add_arguments
-from qcomp.cli.pipeline import apply_verified_where_possible, run_pipeline, verify_module
+from qcomp.cli.pipeline import run_pipeline, verify_module
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
@@ -121,7 +121,9 @@ class QcompOpt(xDSLOptMain):
         return module
 
     def apply_passes(self, prog: ModuleOp) -> None:
-        apply = apply_verified_where_possible if self.args.verify_rewrites else None
+        apply = None
+        if self.args.verify_rewrites:
+            from qcomp.transforms.verify_rewrites import apply_verified as apply
         verify = not self.args.disable_verify
         run_pipeline(self.ctx, prog, self.pipeline.passes, self._instruments(), verify=verify, apply=apply)
 

@@ -55,10 +55,3 @@ def verify_module(module: ModuleOp) -> None:
         module.verify()
     except Exception as problem:
         raise LocatedError(at_op(first_invalid(module), str(problem))) from problem
-
-
-def apply_verified_where_possible(step: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply `step` and hold it to its letter in all functions that can be run: text for tests often cannot."""
-    from qcomp.transforms.verify_rewrites import apply_verified
-
-    apply_verified(step, ctx, module)
