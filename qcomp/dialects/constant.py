@@ -9,12 +9,14 @@ and larger arrays as a digest, ``"9f2c..." : type``; the array itself then lives
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -25,6 +27,14 @@ from qcomp.dialects.element import element_type, integer_range, is_float, numpy_
 
 INLINE_LIMIT = 16
 """Arrays of up to this many elements print inline."""
+
+SPLAT_LIMIT = 1 << 30
+"""Bytes of all splat constants of a text."""
+
+MAXIMUM_RANK = 64
+"""numpy's."""
+
+_HEX = re.compile(r"(- *)?0x[0-9a-fA-F]+")
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 Literal = int | float | bool | str | list["Literal"]
@@ -61,9 +71,8 @@ class ConstantData:
         """128 bits of the SHA-256 of the little-endian bytes, in hex."""
         if self._digest is None:
             array = self.array.astype(self.array.dtype.newbyteorder("<"), copy=False)
-            self._digest = hashlib.sha256(memoryview(array.reshape(-1)).cast("B") if array.size else b"").hexdigest()[
-                :32
-            ]
+            content = array.reshape(-1).data.cast("B") if array.size else b""
+            self._digest = hashlib.sha256(content).hexdigest()[:32]
         return self._digest
 
     @property
@@ -179,13 +188,13 @@ def parse_literal(parser: AttrParser) -> Literal | Digest:
 def resolve_payload(parser: AttrParser, payload: Literal | Digest, kind: TensorType[Attribute]) -> ConstantData:
     """The constant of a parsed payload, seen as `kind`."""
     if any(dim < 0 for dim in kind.get_shape()):
-        parser.raise_error("a constant needs a static shape")
+        raise VerifyException("a constant needs a static shape")
     if not isinstance(payload, Digest):
         return _from_literal(parser, payload, kind)
     store = cast("ConstantResolver | None", getattr(parser.ctx, "constants", None))
     found = store.resolve(payload.text, kind) if store is not None else None
     if found is None:
-        parser.raise_error((store or ConstantStore()).missing(payload.text))
+        raise VerifyException((store or ConstantStore()).missing(payload.text))
     return found
 
 
@@ -228,27 +237,39 @@ def _parse_literal(parser: AttrParser) -> Literal:
         return flag
     start = parser.pos
     value = parser.parse_number()
-    text = parser.lexer.input.content[start : parser.pos].strip()
-    return text if "0x" in text.lower() else value
+    hexadecimal = _HEX.match(parser.lexer.input.content, start)
+    return hexadecimal[0].replace(" ", "") if hexadecimal else value
 
 
 def _from_literal(parser: AttrParser, literal: Literal, kind: TensorType[Attribute]) -> ConstantData:
     element, shape = kind.element_type, kind.get_shape()
     dtype = numpy_dtype(element)
-    if isinstance(literal, list):
-        found = _shape(parser, literal)
-        if found != shape and not (0 in found and 0 in shape):
-            parser.raise_error(f"constant of shape {list(found)} cannot have type {kind}")
-    flat = [_convert(parser, item, element, dtype) for item in _flatten(literal)]
+    if len(shape) > MAXIMUM_RANK:
+        raise VerifyException(f"a constant has at most {MAXIMUM_RANK} dimensions, not {len(shape)}")
     if not isinstance(literal, list):
-        return ConstantData(np.full(shape, flat[0], dtype), element)
+        _spend(parser, math.prod(shape) * dtype.itemsize)
+        return ConstantData(np.full(shape, _convert(literal, element, dtype), dtype), element)
+    found = _shape(literal)
+    if found != shape and not (0 in found and 0 in shape):
+        raise VerifyException(f"constant of shape {list(found)} cannot have type {kind}")
+    flat = [_convert(item, element, dtype) for item in _flatten(literal)]
     return ConstantData(np.array(flat, dtype).reshape(shape), element)
 
 
-def _shape(parser: AttrParser, literal: list[Literal]) -> tuple[int, ...]:
-    inner = {_shape(parser, item) if isinstance(item, list) else () for item in literal}
+def _spend(parser: AttrParser, size: int) -> None:
+    """Count the bytes of a splat, of which a few characters can ask for any number."""
+    total = cast(int, getattr(parser, "splat_bytes", 0)) + size
+    if total > SPLAT_LIMIT:
+        raise VerifyException(
+            f"splat constants of {total} bytes, more than the {SPLAT_LIMIT} allowed: keep large ones in a sidecar file"
+        )
+    setattr(parser, "splat_bytes", total)  # noqa: B010
+
+
+def _shape(literal: list[Literal]) -> tuple[int, ...]:
+    inner = {_shape(item) if isinstance(item, list) else () for item in literal}
     if len(inner) > 1:
-        parser.raise_error("ragged constant")
+        raise VerifyException("ragged constant")
     return (len(literal), *(inner.pop() if inner else ()))
 
 
@@ -256,16 +277,33 @@ def _flatten(literal: Literal) -> list[Literal]:
     return [leaf for item in literal for leaf in _flatten(item)] if isinstance(literal, list) else [literal]
 
 
-def _convert(parser: AttrParser, item: Literal, element: Attribute, dtype: np.dtype[np.generic]) -> np.generic:
-    if isinstance(element, IntegerType):
-        low, high = integer_range(element)
-        value = int(item, 16) if isinstance(item, str) else item
-        if not isinstance(value, int) or not low <= value <= high:
-            parser.raise_error(f"{item} is not a value of {element} ({low} to {high})")
-        return dtype.type(value)
+def _convert(item: Literal, element: Attribute, dtype: np.dtype[np.generic]) -> np.generic:
+    if is_float(element):
+        return _convert_float(item, element, dtype)
+    low, high = integer_range(cast(IntegerType | IndexType, element))
+    value = int(item, 16) if isinstance(item, str) else item
+    if not isinstance(value, int) or not low <= value <= high or (isinstance(value, bool) and dtype.kind != "b"):
+        raise VerifyException(f"{_show(item)} is not a value of {element} ({low} to {high})")
+    return dtype.type(value)
+
+
+def _convert_float(item: Literal, element: Attribute, dtype: np.dtype[np.generic]) -> np.generic:
     if isinstance(item, str):
-        return np.array([int(item, 16)], f"u{dtype.itemsize}").view(dtype)[0]
+        bits = int(item, 16)
+        if not 0 <= bits < 1 << 8 * dtype.itemsize:
+            raise VerifyException(f"{item} is no bit pattern of {element}")
+        return np.array([bits], f"u{dtype.itemsize}").view(dtype)[0]
+    if isinstance(item, bool | list):
+        raise VerifyException(f"{_show(item)} is not a value of {element}")
+    with np.errstate(over="ignore"):
+        narrow = np.array([item], np.float32 if dtype.kind == "u" else dtype)
     if dtype.kind == "u":
-        bits = np.array([item], np.float32).view(np.uint32)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)[0]
-    return dtype.type(cast(float, item))
+        bits = narrow.view(np.uint32)
+        narrow = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    if not np.isfinite((narrow.astype(np.uint32) << 16).view(np.float32) if dtype.kind == "u" else narrow).all():
+        raise VerifyException(f"{item} is beyond the range of {element}")
+    return narrow[0]
+
+
+def _show(item: Literal) -> str:
+    return str(item).lower() if isinstance(item, bool) else str(item)

@@ -7,6 +7,8 @@ it is held as the ``uint16`` bit pattern.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -45,10 +47,11 @@ def numpy_dtype(element: Attribute) -> np.dtype[np.generic]:
     if isinstance(element, IndexType):
         return np.dtype(np.int64)
     if isinstance(element, IntegerType):
-        width = int(element.width.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        kind = cast(IntegerType, element)
+        width = kind.width.data
         if width == 1:
             return np.dtype(np.bool_)
-        unsigned = bool(element.signedness.data == Signedness.UNSIGNED)  # pyright: ignore[reportUnknownMemberType]
+        unsigned = kind.signedness.data == Signedness.UNSIGNED
         storage = next((bits for bits in (8, 16, 32, 64) if bits >= width), None)
         if storage is not None:
             return np.dtype(f"{'u' if unsigned else ''}int{storage}")
@@ -74,8 +77,10 @@ def is_float(element: Attribute) -> bool:
     return type(element) in _FLOATS
 
 
-def integer_range(element: IntegerType) -> tuple[int, int]:
-    """Smallest and largest value of an integer element type."""
+def integer_range(element: IntegerType | IndexType) -> tuple[int, int]:
+    """Smallest and largest value of an integer element type; an index is held in 64 bits."""
+    if isinstance(element, IndexType):
+        return -(2**63), 2**63 - 1
     width = element.width.data
     if width == 1:
         return 0, 1

@@ -7,17 +7,65 @@ without ``loc(...)`` gets the file, line and column where it stands, as in MLIR,
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from contextlib import contextmanager
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from qcomp.errors import QcompError
+
+ALIAS_LIMIT = 1_000_000
+"""Attributes that all uses of aliases in a text may stand for: forty lines of aliases can stand for 2^40."""
+
+_FAULTS = (VerifyException, QcompError, ValueError, ArithmeticError, NotImplementedError)
+"""What parsing raises, without a position, about bad text: xDSL's own code raises more than ParseError."""
+
+
+class _Lexer(MLIRLexer):
+    """xDSL's pattern for strings backtracks: an unterminated one takes time exponential in its length."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
+class _Aliases(dict[str, Attribute]):
+    """Counts what the uses of aliases stand for, and refuses more than `ALIAS_LIMIT`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: dict[int, int] = {}
+        self._total = 0
+
+    def __setitem__(self, name: str, value: Attribute) -> None:
+        super().__setitem__(name, value)
+        self._size(value)
+
+    def __getitem__(self, name: str) -> Attribute:
+        value = super().__getitem__(name)
+        self._total += self._size(value)
+        if self._total > ALIAS_LIMIT:
+            raise VerifyException(f"aliases stand for more than {ALIAS_LIMIT} attributes")
+        return value
+
+    def _size(self, value: Attribute) -> int:
+        """The attributes that printing `value` would print. Those of aliases live as long as the parser."""
+        known = self._sizes.get(id(value))
+        if known is None:
+            parts = getattr(value, "parameters", None) or getattr(value, "data", None)
+            items = cast(Iterable[object], parts.values() if isinstance(parts, dict) else parts)
+            nested = isinstance(parts, dict | tuple | list)
+            known = 1 + sum(self._size(item) for item in items if isinstance(item, Attribute)) if nested else 1
+            self._sizes[id(value)] = known
+        return known
 
 
 class SourceParser(Parser):
@@ -29,8 +77,10 @@ class SourceParser(Parser):
 
     def __init__(self, ctx: Context, text: str | bytes, name: str = "<unknown>", line_offset: int = 0):
         decoded = text.decode() if isinstance(text, bytes) else text
+        super().__init__(ctx, "", name)
         # Blank lines in front keep every span right, whoever asks it for its line.
-        super().__init__(ctx, "\n" * line_offset + decoded, name)
+        self._parser_state = ParserState(_Lexer(Input("\n" * line_offset + decoded, name)))
+        self.attribute_aliases = _Aliases()
         content = self.lexer.input.content
         self._line_starts = [0, *(at + 1 for at, char in enumerate(content) if char == "\n")]
         self._file = StringAttr(name)
@@ -40,6 +90,8 @@ class SourceParser(Parser):
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
             module = super().parse_module(allow_implicit_module)
+        except RecursionError:
+            self.raise_error("nested too deeply", self.pos)
         except ParseError:
             for name in self.forward_ssa_references:
                 if name in self._forward:
@@ -89,8 +141,10 @@ class SourceParser(Parser):
         """An error without a position is about the innermost thing being parsed, which begins at `start`."""
         try:
             yield
-        except (VerifyException, QcompError) as error:
+        except _FAULTS as error:
             self.raise_error(str(error), start, self.pos)
+        except MemoryError:
+            self.raise_error("needs more memory than there is", start, self.pos)
 
     def _refuse_use_before_definition(self, module: ModuleOp) -> None:
         """xDSL's verifier does not know dominance; within a block the order of the text decides."""

@@ -55,6 +55,8 @@ def parse_text(text: str, ctx: QcompContext, name: str = "<text>") -> ModuleOp:
     except ParseError as problem:
         message = " ".join(problem.msg.split())
         raise QcompError(message, code="parse", location=str(problem.span.get_location())) from None
+    except RecursionError:
+        raise QcompError("nested too deeply", code="parse", location=name) from None
     except (VerifyException, ValueError) as problem:
         message = " ".join(str(problem).split())
         op = first_invalid(module) if module is not None else None
@@ -77,9 +79,12 @@ def check_version(module: ModuleOp, name: str) -> None:
 
 
 def print_text(module: ModuleOp, *, locations: bool = True, generic: bool = False) -> str:
-    """The text of `module`; large constants by digest."""
+    """The text of `module`; large constants by digest. Raises QcompError when it nests too deeply."""
     stream = StringIO()
-    Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
+    try:
+        Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
+    except RecursionError:
+        raise QcompError("the module nests too deeply to be printed", code="print") from None
     return stream.getvalue() + "\n"
 
 

@@ -52,7 +52,7 @@ def tile_element(kind: Attribute) -> Attribute:
 
 def tile_like(kind: Attribute, element: Attribute) -> Attribute:
     """A tile of the same shape with another element type."""
-    return VectorType(element, tile_shape(kind)) if isinstance(kind, VectorType) else element
+    return VectorType(element, cast(Vector, kind).get_shape()) if isinstance(kind, VectorType) else element
 
 
 def _unit(flag: bool) -> UnitAttr | None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops with carried values. Bounds are affine in outer loop variables: the largest of `lower`, the least of `upper`."""
+"""Loops with carried values. Bounds are affine in outer variables: the largest of `lower`, the least of `upper`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
@@ -21,7 +22,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -106,7 +107,7 @@ class ForOp(IRDLOperation):
         carried = [value.type for value in self.inits]
         if not args or not isinstance(args[0].type, IndexType) or [arg.type for arg in args[1:]] != carried:
             raise VerifyException("body arguments must be the loop variable and the carried values")
-        if not isinstance(self.terminator, YieldOp) or [v.type for v in self.terminator.values] != carried:
+        if [value.type for value in self.terminator.values] != carried:
             raise VerifyException("the body must yield the carried values")
         if [value.type for value in self.outputs] != carried:
             raise VerifyException("results must be the carried values")
@@ -117,8 +118,8 @@ class ForOp(IRDLOperation):
         if self.kind is not None and self.kind.data == "parallel" and carried:
             raise VerifyException("a parallel loop cannot carry values")
         for bound, operands in ((self.lower, self.lower_operands), (self.upper, self.upper_operands)):
-            if bound.data.num_symbols != len(operands) or bound.data.num_dims:
-                raise VerifyException("bounds take one symbol per operand")
+            if bound.data.num_symbols != len(operands) or bound.data.num_dims or not bound.data.results:
+                raise VerifyException("bounds take one symbol per operand and have a result")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -180,35 +181,21 @@ def _print_pair(printer: Printer, argument: SSAValue, init: SSAValue) -> None:
     printer.print_ssa_value(init)
 
 
-def _parse_pair(parser: Parser) -> tuple[Parser.Argument, Parser.UnresolvedArgument]:
+def _parse_pair(parser: Parser) -> tuple[Parser.UnresolvedArgument, UnresolvedOperand]:
     argument = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
-    return argument, parser.parse_unresolved_operand()  # pyright: ignore[reportReturnType]
+    return argument, parser.parse_unresolved_operand()
 
 
 def print_indices(printer: Printer, indices: AffineMap, operands: Sequence[SSAValue]) -> None:
     """Print affine index expressions with the operands' names: ``[%i + 1, %k * 4]``."""
     names: list[str] = []
     for operand in operands:
-        stream, printer.stream = printer.stream, _Capture()
+        stream, printer.stream = printer.stream, StringIO()
         printer.print_ssa_value(operand)
-        names.append(str(printer.stream))
+        names.append(printer.stream.getvalue())
         printer.stream = stream
     printer.print_string("[" + ", ".join(_expression(expr, names) for expr in indices.results) + "]")
-
-
-class _Capture:
-    """A stream that keeps what is written."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def _expression(expr: AffineExpr, names: Sequence[str]) -> str:

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
-    TensorType,
     VectorType,
     i64,
 )
@@ -96,8 +95,10 @@ class _Access(IRDLOperation):
 
     def verify_(self) -> None:
         kind, indices, operands, over, steps, valid = self.access
-        if len(indices.results) != kind.get_num_dims() or indices.num_symbols != len(operands):
+        if len(indices.results) != kind.get_num_dims():
             raise VerifyException("one index per buffer dimension is needed")
+        if indices.num_dims or indices.num_symbols != len(operands):
+            raise VerifyException("indices take one symbol per operand")
         tile = self.tile
         shape = tile.get_shape() if isinstance(tile, VectorType) else ()
         element = cast(Vector, tile).element_type if isinstance(tile, VectorType) else tile
@@ -239,8 +240,7 @@ class ConstantOp(IRDLOperation):
         super().__init__(result_types=[result_type], properties={"value": value})
 
     def verify_(self) -> None:
-        kind = cast(MemRef, self.result.type)
-        held = cast(TensorType[Attribute], self.value.data.type)
+        kind, held = self.result.type, self.value.data.type
         if held.get_shape() != kind.get_shape() or self.value.array.dtype.itemsize != element_bytes(kind.element_type):
             raise VerifyException(f"a constant of {held} cannot be a {kind}")
 
@@ -261,7 +261,7 @@ class ViewOp(IRDLOperation):
         super().__init__(operands=[source], result_types=[result_type], properties={"offset": IntegerAttr(offset, i64)})
 
     def verify_(self) -> None:
-        source, result = cast(MemRef, self.source.type), cast(MemRef, self.result.type)
+        source, result = cast(MemRef, self.source.type), self.result.type
         offset = self.offset.value.data
         if offset < 0 or offset + memref_bytes(result) > memref_bytes(source):
             raise VerifyException(f"{memref_bytes(result)} bytes from {offset} on do not lie inside {source}")

@@ -96,7 +96,10 @@ CASES = [
         "loop.clamp %a {{min = 0.0 : f32, max = 6.0 : f32}} : {f32} -> {f32}", ("f32",), "f32",
         lambda a: np.where(a < 0, np.float32(0), np.where(a > 6, np.float32(6), a)),
     ),
-    Case("loop.multiply_add %a, %b, %c : {f32}, {f32} -> {f32}", ("f32", "f32", "f32"), "f32", lambda a, b, c: a + b * c),
+    Case(
+        "loop.multiply_add %a, %b, %c : {f32}, {f32} -> {f32}", ("f32", "f32", "f32"), "f32",
+        lambda a, b, c: a + b * c,
+    ),
     Case(
         "loop.multiply_add %a, %b, %c : {i8}, {i8} -> {i32}", ("i32", "i8", "i8"), "i32",
         lambda a, b, c: a + b.astype(np.int32) * c,
