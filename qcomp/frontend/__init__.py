@@ -63,15 +63,19 @@ def _read_object(program: Any, example_inputs: Sequence[object] | None) -> Graph
     from torch.fx import GraphModule
 
     from qcomp.frontend.exported_program import read_exported_program
-    from qcomp.frontend.graph_module import is_exported, read_graph_module
+    from qcomp.frontend.graph_module import foreign_call, read_graph_module
 
     if isinstance(program, ExportedProgram):
         return read_exported_program(program)
-    if isinstance(program, GraphModule) and (example_inputs is None or is_exported(program)):
+    if isinstance(program, GraphModule) and (example_inputs is None or foreign_call(program) is None):
         return read_graph_module(program, example_inputs)
     if isinstance(program, torch.nn.Module):
         if example_inputs is None:
-            raise QcompError("an nn.Module needs example_inputs", code="example-inputs", hint="pass a tuple of inputs")
+            raise QcompError(
+                f"{type(program).__name__} is not an exported program",
+                code="example-inputs",
+                hint="pass example_inputs to have it exported, or use torch.export.export",
+            )
         return read_exported_program(torch.export.export(program, tuple(cast("Sequence[Any]", example_inputs))))
     raise QcompError(
         f"cannot import a {type(program).__name__}",

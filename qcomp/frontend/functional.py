@@ -2,9 +2,9 @@
 """In-place ops as values: pre-dispatch exports are not functional.
 
 ``y = add_(x, z)`` becomes ``y = add(x, z)``, and every later use of `x`, or of another name of the same whole tensor,
-reads the new value. A write to storage of which another view is read later cannot be renamed away: such a node carries
-a problem, and is refused if its result is needed. Writes that outlive the call (to buffers, parameters, inputs) are
-dropped when no output depends on the written tensor (``num_batches_tracked``), and refused otherwise.
+reads the new value. Two kinds of writes cannot be renamed away, and are reported when an output depends on the written
+memory: those to storage of which another view is read later, and those that outlive the call (to buffers, parameters
+and inputs; an unread ``num_batches_tracked`` is dropped).
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class PureNode:
 
     node: Node
     inplace: bool = False
-    problem: str | None = None
 
 
 @dataclass
@@ -51,6 +50,7 @@ class _Whole:
     current: str | None = None
     shown_as: str = ""
     last_use: int = -1
+    names: list[str] = field(default_factory=list[str])
 
 
 @dataclass
@@ -65,12 +65,12 @@ class _Storage:
 class Functional:
     """A program without side effects: the nodes that outputs depend on, and the outputs under their new names.
 
-    `writes` are (what, node) for tensors that outlive the call, are written and are also read.
+    `problems` are (reason, hint, node) for writes that cannot be renamed away.
     """
 
     nodes: list[PureNode]
     outputs: tuple[Argument, ...]
-    writes: list[tuple[str, Node]]
+    problems: list[tuple[str, str, Node]]
 
 
 def functionalize(graph: Graph) -> Functional:
@@ -80,18 +80,30 @@ def functionalize(graph: Graph) -> Functional:
         work.visit(index, node)
     outputs = tuple(work.rename(value) for value in graph.outputs)
     nodes, read = _live(work.nodes, outputs)
-    written = [
-        (work.described[name], node)
-        for storage, node in work.writes
-        for name in storage.origins[:1]
-        if read & {*storage.origins}
+    problems = [
+        (f"writes in place to memory that {name} also shows", _IN_PLACE, node)
+        for name, names, node in work.clashes
+        if not read.isdisjoint(names)
     ]
+    problems += [
+        (_outlives(work.described[storage.origins[0]]), _STATE, node)
+        for storage, node in work.writes
+        if not read.isdisjoint(storage.origins)
+    ]
+    by_path = {constant.name: name for name, constant in graph.constants.items()}
     for mutation in graph.mutations:
-        target = next((name for name, constant in graph.constants.items() if constant.name == mutation.target), None)
-        name = target or mutation.target
-        if name in read:
-            written.append((f"{mutation.kind} {mutation.target}", _definition(graph, mutation.value.name)))
-    return Functional(nodes, outputs, written)
+        if by_path.get(mutation.target, mutation.target) in read:
+            node = _definition(graph, mutation.value.name)
+            problems.append((_outlives(f"{mutation.kind} {mutation.target}"), _STATE, node))
+    return Functional(nodes, outputs, problems)
+
+
+_IN_PLACE = "write it without the in-place op"
+_STATE = "state is not supported: return the new value instead, or write to a copy"
+
+
+def _outlives(what: str) -> str:
+    return f"writes to {what}, which the program also reads"
 
 
 def _definition(graph: Graph, name: str) -> Node:
@@ -127,6 +139,7 @@ class _Renamer:
     def __init__(self, graph: Graph):
         self.nodes: list[PureNode] = []
         self.writes: list[tuple[_Storage, Node]] = []
+        self.clashes: list[tuple[str, set[str], Node]] = []
         self.described: dict[str, str] = {}
         self._wholes: dict[str, _Whole] = {}
         self._last_use = _last_uses(graph)
@@ -151,6 +164,7 @@ class _Renamer:
         if whole is None:
             whole = _Whole(storage, shown_as=name)
             storage.wholes.append(whole)
+        whole.names.append(name)
         whole.last_use = max(whole.last_use, self._last_use.get(name, -1))
         self._wholes[name] = whole
 
@@ -186,10 +200,10 @@ class _Renamer:
     def _write(self, index: int, node: Node, renamed: Node, whole: _Whole) -> None:
         operation, _, overload = node.target.rpartition(".")
         pure = replace(renamed, target=f"{operation.removesuffix('_')}.{overload}")
-        others = (other for other in whole.storage.wholes if other is not whole)
-        clash = next((other.shown_as for other in others if other.last_use > index), None)
-        problem = None if clash is None else f"writes in place to memory that {clash} also shows"
-        self.nodes.append(PureNode(pure, True, problem))
+        for other in whole.storage.wholes:
+            if other is not whole and other.last_use > index:
+                self.clashes.append((other.shown_as, {*other.names}, node))
+        self.nodes.append(PureNode(pure, True))
         if whole.storage.origins:
             self.writes.append((whole.storage, node))
         for name in node.results():

@@ -18,30 +18,38 @@ from torch.utils import _pytree as pytree
 
 from qcomp.errors import QcompError
 from qcomp.frontend.fx_graph import FxReader, location_of
-from qcomp.frontend.fx_values import convert_tree, submodule, tensor_data
-from qcomp.frontend.graph import OBSERVE, Argument, Constant, Graph, Input, Location, Node, Ref
+from qcomp.frontend.fx_values import convert_meta, convert_tree, submodule, tensor_data
+from qcomp.frontend.graph import OBSERVE, Argument, Constant, Graph, Input, Location, Meta, Node, Ref, TensorMeta
 from qcomp.frontend.observers import ObserverTable, is_observer
 from qcomp.frontend.pytree import Tree
+from qcomp.frontend.symbols import Expr
 
 
-def is_exported(module: GraphModule) -> bool:
-    """Whether `module` holds ATen ops and observers only, and not calls of layers as torch.fx.symbolic_trace leaves."""
+def foreign_call(module: GraphModule) -> QcompError | None:
+    """The error about a call that no export makes, of a layer or a method, as torch.fx.symbolic_trace leaves them."""
     for node in cast(Iterable[FxNode], module.graph.nodes):
-        if node.op == "call_method":
-            return False
-        if node.op == "call_module" and not (
-            _is_guard(module, node) or is_observer(submodule(module, str(node.target)))
-        ):
-            return False
-    return True
+        what = f"method {node.target}"
+        if node.op == "call_module" and not _is_guard(module, node):
+            called = submodule(module, str(node.target))
+            what = "" if is_observer(called) else f"module {node.target} ({type(called).__name__})"
+        if node.op in ("call_module", "call_method") and what and not _is_guard(module, node):
+            return QcompError(
+                f"a call of the {what} is not supported",
+                code="unsupported-op",
+                op=node.name,
+                hint="export the model with torch.export.export first, or pass example_inputs to have it exported",
+            )
+    return None
 
 
 def read_graph_module(module: GraphModule, example_inputs: Sequence[object] | None = None) -> Graph:
     """The module as a neutral graph.
 
-    Raises QcompError for observers that saw no data or are dynamic, for calls of other modules, and when an input has
-    no known shape and no example is given.
+    Raises QcompError for observers that saw no data or are dynamic, for calls of other modules or methods, and when an
+    input has no known shape and no example is given.
     """
+    if (problem := foreign_call(module)) is not None:
+        raise problem
     reader = _ModuleReader(module, example_inputs)
     for node in cast(Iterable[FxNode], module.graph.nodes):
         reader.read(node)
@@ -66,6 +74,7 @@ class _ModuleReader(FxReader):
         self.outputs: tuple[Argument, ...] = ()
         self.constants: dict[str, Constant] = {}
         self.table = ObserverTable()
+        self._stale = False
         self._examples = None if example_inputs is None else pytree.tree_leaves(tuple(example_inputs))
 
     def read(self, node: FxNode) -> None:
@@ -75,29 +84,31 @@ class _ModuleReader(FxReader):
             self._attribute(node)
         elif node.op == "call_function":
             self.call(node)
+            if self._stale:
+                for name in self.nodes[-1].results():
+                    self.values.pop(name, None)
         elif node.op == "output":
             found = self.argument(node.args[0])
             self.outputs = found if isinstance(found, tuple) else (found,)
         elif node.op == "call_module" and not _is_guard(self.module, node):
             self._observer(node)
-        elif node.op == "call_method":
-            raise QcompError(
-                f"a call of the method {node.target} is not supported", code="unsupported-op", op=node.name
-            )
 
     def _input(self, node: FxNode) -> Argument:
+        """An input; an example decides its type where the export does not, or says otherwise."""
+        known = convert_meta(node.meta.get("val"))
         if self._examples is not None:
             if len(self.inputs) >= len(self._examples):
                 raise QcompError(
-                    f"the model takes more inputs than the {len(self._examples)} examples given", code="example-inputs"
+                    f"the model takes more than the {len(self._examples)} inputs given", code="example-inputs"
                 )
-            if self.note(node.name, self._examples[len(self.inputs)]):
+            example = convert_meta(self._examples[len(self.inputs)])
+            if isinstance(example, TensorMeta) and not _agrees(known, example):
+                self.values[node.name] = example
+                self._stale |= known is not None
                 return Ref(node.name)
         if "val" not in node.meta:
             raise QcompError(
-                f"the shape of input {node.name} is not known",
-                code="example-inputs",
-                hint="pass example_inputs",
+                f"the shape of input {node.name} is not known", code="example-inputs", hint="pass example_inputs"
             )
         return self.placeholder(node)
 
@@ -116,13 +127,6 @@ class _ModuleReader(FxReader):
     def _observer(self, node: FxNode) -> None:
         name = str(node.target)
         module = submodule(self.module, name)
-        if not is_observer(module):
-            raise QcompError(
-                f"a call of the module {name} ({type(module).__name__}) is not supported",
-                code="unsupported-op",
-                op=node.name,
-                hint="export the model with torch.export.export first",
-            )
         self.table.add(name, cast(torch.nn.Module, module))
         source = self.argument(node.args[0])
         location: Location = location_of(node)
@@ -131,8 +135,19 @@ class _ModuleReader(FxReader):
         )
 
 
+def _agrees(known: Meta | None, example: TensorMeta) -> bool:
+    """Whether an example has the type the export gives the input; symbolic sizes fit any."""
+    return (
+        isinstance(known, TensorMeta)
+        and (known.dtype, len(known.shape)) == (example.dtype, len(example.shape))
+        and all(isinstance(a, Expr) or a == b for a, b in zip(known.shape, example.shape, strict=True))
+    )
+
+
 def _is_guard(module: GraphModule, node: FxNode) -> bool:
     """Whether `node` calls the input checks that torch.export puts into ``.module()``; they have no result."""
+    if node.op != "call_module":
+        return False
     return type(submodule(module, str(node.target))).__name__ == "GuardsFn" or (
         str(node.target) == "_guards_fn" and not node.users
     )

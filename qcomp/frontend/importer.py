@@ -43,6 +43,10 @@ def list_refusals(graph: Graph, symbols: Mapping[str, int] | None = None) -> lis
     return _Importer(graph, dict(symbols or {})).refusals
 
 
+# Faults of the file, not of an op: reading a weight found them.
+_FATAL = ("archive-bomb", "malformed-pt2", "malformed-tensor", "missing-record", "pickled")
+
+
 class _Importer:
     """Runs the handlers over the live nodes. After a refusal it goes on with a stand-in, so that later ones show."""
 
@@ -55,11 +59,8 @@ class _Importer:
         self._stand_ins = Block()
         self._users = _first_users(self.functional)
         self._locations: dict[str, Location] = {}
-        for what, node in self.functional.writes:
-            self._refuse(
-                node, f"writes to {what}, which the program also reads",
-                "state is not supported: return the new value instead, or write to a copy",
-            )  # fmt: skip
+        for reason, hint, node in self.functional.problems:
+            self._refuse(node, reason, hint)
         self._arguments()
         for pure in self.functional.nodes:
             self._node(pure)
@@ -111,11 +112,11 @@ class _Importer:
             return
         self.builder.place = attribute_location(where)
         try:
-            if pure.problem is not None:
-                raise QcompError(pure.problem, hint="write it without the in-place op")
             results = handler(self.builder, node)
             self._bind(pure, results)
         except QcompError as error:
+            if error.code in _FATAL:
+                raise
             self._refuse(node, error.message, error.hint)
             self._stand_in(node)
         except (VerifyException, ValueError, IndexError, OverflowError) as error:
@@ -170,14 +171,21 @@ class _Importer:
 
     def _where(self, node: Node) -> Location:
         """Quantize and observe inherit from their producer (constants are none), dequantize from its consumer."""
-        if node.target != OBSERVE and not node.target.startswith("quantized_decomposed."):
+        if not _moves_codes(node):
             return node.location
         source = node.argument("input")
         producer = self._locations.get(source.name) if isinstance(source, Ref) else None
-        user = self._users.get((node.results() or [""])[0])
-        consumer = user.location if user else None
+        consumer = self._consumer(node)
         first, second = (consumer, producer) if ".dequantize" in node.target else (producer, consumer)
         return next((place for place in (first, second, node.location) if place and str(place)), node.location)
+
+    def _consumer(self, node: Node | None) -> Location | None:
+        """The location of the first op that reads a result of `node`, quantize and dequantize passed over."""
+        for _ in range(4):
+            node = self._users.get((node.results() or [""])[0]) if node else None
+            if node is None or not _moves_codes(node):
+                break
+        return node.location if node else None
 
     def module(self) -> ModuleOp:
         """The finished module. Raises QcompError when it does not verify, which is a fault of qcomp."""
@@ -215,6 +223,11 @@ class _Importer:
         if value is None or isinstance(value, bool | int | float | str):
             return Tree("literal", value=value)
         raise QcompError(f"an output of type {type(value).__name__} is not supported", code="unsupported-output")
+
+
+def _moves_codes(node: Node) -> bool:
+    """Whether `node` is an observer, quantize or dequantize."""
+    return node.target == OBSERVE or node.target.startswith("quantized_decomposed.")
 
 
 def _written(target: str) -> str:

@@ -215,7 +215,7 @@ def dropout(b: Builder, node: Node) -> Result:
     """The identity in evaluation; in training it is random and refused."""
     if b.flag(node, "train"):
         raise QcompError("dropout in training mode", code="training", hint="call model.eval() before exporting")
-    return b.tensor(node, "input")
+    return b.tensor(node, "input" if node.argument("input") is not None else "self")
 
 
 @op("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "_to_dim_order_copy.default")

@@ -35,7 +35,7 @@ def hint_for(target: str) -> str | None:
     namespace = target.partition(".")[0]
     if namespace not in ("aten", "quantized_decomposed", "_operator", "higher_order", "prims"):
         return f"{namespace} is a custom library: decompose the op, or leave it out of the exported module"
-    return "try ExportedProgram.run_decompositions() before importing" if namespace == "aten" else None
+    return None
 
 
 _HINTS = {
