@@ -7,8 +7,9 @@
  => %3 = nn.relu %0
 
 Reshape and expand to the same static shape, the identity permutation, the whole slice, padding by nothing, cat of one
-operand, cast and requantize to the same type, storage casts there and back, pools over single elements, clamp to
-[-inf, inf], x * 1, x / 1, x + -0.0, x - 0.0 (x + 0.0 is none: it turns -0.0 into 0.0).
+operand, cast and requantize to the same type, storage casts there and back, max pools over single elements, averages of
+single codes, clamp to [-inf, inf], x * 1, x / 1, x + -0.0, x - 0.0. (x + 0.0 is none: it turns -0.0 into 0.0. Nor is
+the average of one float, whose sum starts at 0.0.)
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, con
 
 
 def _same(op: Operation) -> SSAValue | None:
-    """Reshape, expand, cast, adaptive pool: the type says it all."""
+    """Reshape, expand, cast: the type says it all."""
     return op.operands[0]
 
 
@@ -80,11 +81,24 @@ def _cat(op: Operation) -> SSAValue | None:
     return op.operands[0] if len(op.operands) == 1 else None
 
 
-def _pool(op: Operation) -> SSAValue | None:
-    item = cast("MaxPool2dOp | AvgPool2dOp", op)
-    single = ints(item.kernel_size) == ints(item.stride) == (1, 1) and not any(ints(item.padding))
-    divisor = item.divisor_override if isinstance(item, AvgPool2dOp) else None
-    return item.input if single and (divisor is None or divisor.value.data == 1) else None
+def _max_pool(op: Operation) -> SSAValue | None:
+    return op.operands[0] if _is_single(cast(MaxPool2dOp, op)) else None
+
+
+def _avg_pool(op: Operation) -> SSAValue | None:
+    item = cast(AvgPool2dOp, op)
+    divisor = item.divisor_override
+    return _averaged(item) if _is_single(item) and (divisor is None or divisor.value.data == 1) else None
+
+
+def _averaged(op: Operation) -> SSAValue | None:
+    """The operand when the elements are codes: a float average starts at 0.0 and so turns -0.0 into 0.0."""
+    encoding = encoding_of(op.results[0].type)
+    return op.operands[0] if encoding is not None and encoding.per_tensor else None
+
+
+def _is_single(op: MaxPool2dOp | AvgPool2dOp) -> bool:
+    return ints(op.kernel_size) == ints(op.stride) == (1, 1) and not any(ints(op.padding))
 
 
 def _clamp(op: Operation) -> SSAValue | None:
@@ -115,8 +129,8 @@ def _is_filled(value: SSAValue, number: float) -> bool:
 
 
 _FORMS: dict[type[Operation], Callable[[Operation], SSAValue | None]] = {
-    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize, AdaptiveAvgPool2dOp: _same,
-    PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat, MaxPool2dOp: _pool, AvgPool2dOp: _pool,
+    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize, AdaptiveAvgPool2dOp: _averaged,
+    PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat, MaxPool2dOp: _max_pool, AvgPool2dOp: _avg_pool,
     ClampOp: _clamp, CastStorageOp: _storage, MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,
 }  # fmt: skip
 

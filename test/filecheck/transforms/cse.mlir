@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p cse --split-input-file --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p cse --verify-rewrites --split-input-file --verify-diagnostics | filecheck %s
 
 // Equal ops become one; equal constants too, by content.
 // CHECK-LABEL: func.func @merge

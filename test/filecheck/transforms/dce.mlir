@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p dce --split-input-file --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p dce --verify-rewrites --split-input-file --verify-diagnostics | filecheck %s
 
 // Chains of pure ops without a use go, constants too.
 // CHECK-LABEL: func.func @dead

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p duplicate-dequantize --split-input-file --explain --verify-diagnostics | filecheck %s
-// RUN: qcomp-opt %s -p duplicate-dequantize,duplicate-dequantize --split-input-file --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p duplicate-dequantize --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p duplicate-dequantize,duplicate-dequantize --verify-rewrites --split-input-file --verify-diagnostics | filecheck %s
 // RUN: not qcomp-opt %s -p duplicate-dequantize,cse --split-input-file 2>&1 | filecheck %s --check-prefix=ORDER
 // ORDER: cse after duplicate-dequantize
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p fold-batch-norm,dce --split-input-file --explain --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p fold-batch-norm,dce --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
 
 // factor = gamma / sqrt(var + eps) with this op's eps; the convolution's own bias is scaled too.
 // CHECK-LABEL: func.func @conv_bias

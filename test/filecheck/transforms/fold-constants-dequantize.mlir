@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p fold-constants{dequantize=true} | filecheck %s
+// RUN: qcomp-opt %s -p fold-constants{dequantize=true} --verify-rewrites | filecheck %s
 // RUN: not qcomp-opt %s -p fold-constants{growth=1} 2>&1 | filecheck %s --check-prefix=OPTION
 // OPTION: error: pass fold-constants:
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p fold-constants{max-growth=8} --split-input-file --explain --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p fold-constants{max-growth=8} --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
 
 // Pure ops between a weight and its quantize fold along; the dequantize stays; the float weight goes.
 // CHECK-LABEL: func.func @weight

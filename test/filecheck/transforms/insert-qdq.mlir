@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p insert-qdq --split-input-file --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p insert-qdq --verify-rewrites --split-input-file --verify-diagnostics | filecheck %s
 
 // One quantize and one dequantize, whoever uses the observed value; the recipe stays with the quantize.
 // CHECK-LABEL: func.func @shared

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p lower-batch-norm --split-input-file --explain --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p lower-batch-norm --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
 
 // CHECK-LABEL: func.func @stand_alone
 func.func @stand_alone(%x: tensor<3x2x5x7xf32>) -> tensor<3x2x5x7xf32> {
