@@ -88,7 +88,7 @@ def round_(w: Writer, op: RoundOp) -> None:
     if op.bounded:
         w.assign(op.result, f"round_bounded({w.read(op.input)}, {w.constant(op)})")
     else:
-        w.assign(op.result, f"round_to_int({w.read(op.input)})")
+        w.assign(op.result, f"round_to_int({w.read(op.input)}, {w.constant(np.float32(op.nan_result))})")
 
 
 def narrow(w: Writer, op: NarrowOp) -> None:

@@ -68,16 +68,21 @@ def widened(value: Array, size: int) -> Array:
     return result
 
 
-def round_to_int(value: Array) -> Array:
-    """float32 to int32: half to even, saturating, NaN becomes 0."""
-    wide = np.nan_to_num(np.rint(value).astype(np.float64), nan=0.0, posinf=2.0**31 - 1, neginf=-(2.0**31))
-    return np.minimum(np.maximum(wide, -(2.0**31)), 2.0**31 - 1).astype(np.int32)
+ROUND_LIMIT = np.float32(2**22)
+"""loop.round saturates here."""
+
+
+def round_to_int(value: Array, nan: np.float32) -> Array:
+    """float32 to int32: half to even, saturating at `ROUND_LIMIT`, NaN becomes `nan`."""
+    finite = np.where(np.isnan(value), nan, value)
+    return np.rint(np.minimum(np.maximum(finite, -ROUND_LIMIT), ROUND_LIMIT)).astype(np.int32)
 
 
 def round_bounded(value: Array, op: Operation) -> Array:
-    """float32 to int32, half to even. Raises QcompError when the promise |value| < 2^31 is broken."""
-    if not (np.abs(value) < 2.0**31).all():
-        worst = np.asarray(value).reshape(-1)[np.argmin((np.abs(value) < 2.0**31).reshape(-1))]
+    """float32 to int32, half to even. Raises QcompError when the promise |value| <= `ROUND_LIMIT` is broken."""
+    kept = np.abs(value) <= ROUND_LIMIT
+    if not kept.all():
+        worst = np.asarray(value)[~kept].reshape(-1)[0]
         raise QcompError.at(op, f"loop.round promises bounded operands and got {worst}", code="broken-promise")
     return np.rint(value).astype(np.int32)
 

@@ -16,9 +16,34 @@ Array = NDArray
 I8 = np.array([0, 1, -1, 127, -128, 77, -3], np.int8)
 I32 = np.array([0, 1, -1, 2**31 - 1, -(2**31), 1000, -77777, 2**24 + 1], np.int32)
 F32 = np.array(
-    [0.0, -0.0, 1.5, 2.5, -2.5, 0.1, 3e38, -3e38, 1e-45, np.inf, -np.inf, np.nan, 2**31, -(2**31), 16777217], np.float32
+    [
+        0.0,
+        -0.0,
+        1.5,
+        2.5,
+        -2.5,
+        0.1,
+        3e38,
+        -3e38,
+        1e-45,
+        np.inf,
+        -np.inf,
+        np.nan,
+        2**22,
+        2**22 + 1,
+        -(2**22) - 1,
+        2**22 - 1.5,
+        -(2**31),
+    ],
+    np.float32,
 )
-POOLS = {"i8": I8, "i32": I32, "f32": F32, "shift": np.array([0, 1, 7, 31], np.int32), "f32 small": F32[:6]}
+POOLS = {
+    "i8": I8,
+    "i32": I32,
+    "f32": F32,
+    "shift": np.array([0, 1, 7, 31], np.int32),
+    "f32 small": F32[[*range(6), 12, 15]],
+}
 
 
 @dataclass(frozen=True)
@@ -35,9 +60,9 @@ def u(array: Array) -> Array:
     return array.view(f"u{array.itemsize}")
 
 
-def half_even(x: Array) -> Array:
-    wide = np.rint(x.astype(np.float64))
-    return np.nan_to_num(np.clip(wide, -(2**31), 2**31 - 1), nan=0).astype(np.int32)
+def half_even(x: Array, nan: int = 0) -> Array:
+    values = [nan if np.isnan(v) else round(min(max(float(v), -(2.0**22)), 2.0**22)) for v in x.ravel()]
+    return np.array(values, np.int32).reshape(x.shape)
 
 
 def maximum(a: Array, b: Array) -> Array:
@@ -83,6 +108,7 @@ CASES = [
     Case("loop.extend %a {{unsigned}} : {i8} -> {i32}", ("i8",), "i32", lambda a: u(a).astype(np.int32)),
     Case("loop.to_float %a : {i32} -> {f32}", ("i32",), "f32", lambda a: a.astype(np.float32)),
     Case("loop.round %a : {f32} -> {i32}", ("f32",), "i32", half_even),
+    Case("loop.round %a {{nan = -7 : i64}} : {f32} -> {i32}", ("f32",), "i32", lambda a: half_even(a, -7)),
     Case("loop.round %a {{bounded}} : {f32} -> {i32}", ("f32 small",), "i32", half_even),
     Case(
         "loop.narrow %a {{min = -128 : i64, max = 99 : i64}} : {i32} -> {i8}", ("i32",), "i8",

@@ -218,9 +218,9 @@ func.func @main(%x: memref<3xf32>, %out: memref<3xi32> {qcomp.output}) {
 }
 """
     program = LoopProgram(parse(text))
-    fine = np.array([2147483520, -2147483520, 2.5], np.float32)
-    assert program.run([fine])[0].tolist() == [2147483520, -2147483520, 2]
-    for bad in (np.nan, np.inf, 2147483648, -2147483648):
+    fine = np.array([2**22, -(2**22), 2.5], np.float32)
+    assert program.run([fine])[0].tolist() == [2**22, -(2**22), 2]
+    for bad in (np.nan, np.inf, 2**22 + 1, -(2**22) - 1):
         with pytest.raises(QcompError, match=r"head.fc \(m.py:3\): loop.round promises") as caught:
             program.run([np.array([1, bad, 2], np.float32)])
         assert caught.value.code == "broken-promise"
