@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import IO, ClassVar
@@ -35,6 +35,7 @@ from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
 from qcomp.dialects.parser import SourceParser
+from qcomp.dialects.quant import expanded_types
 from qcomp.dialects.text import check_version, store_beside
 from qcomp.errors import QcompError
 from qcomp.transforms.pipeline import available_passes, parse_passes
@@ -151,7 +152,8 @@ class QcompOpt(xDSLOptMain):
         self.timing.lap("Parser")
         self.apply_passes(module)
         self.timing.start()
-        text = self.output_resulting_program(module).rstrip("\n") + "\n"
+        with expanded_types() if self.args.expand_types else nullcontext():
+            text = self.output_resulting_program(module).rstrip("\n") + "\n"
         self.timing.lap("Output")
         if self.args.output_file is not None and parse_spec(self.args.target).name == "mlir":
             self._constants.update(sidecar.large_constants(module))

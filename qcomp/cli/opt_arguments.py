@@ -39,6 +39,9 @@ def _add_printing(parser: ArgumentParser) -> None:
     group.add_argument(
         "--print-no-properties", action="store_true", help="print properties as attributes, for old readers"
     )
+    group.add_argument(
+        "--expand-types", action="store_true", help="print every scale of a quantized type, as MLIR does"
+    )
     group.add_argument("--syntax-highlight", action="store_true", help="colour the output")
     group.add_argument(
         "--print-ir-before-all",
