@@ -10,17 +10,18 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.diagnostic import Diagnostic as XdslDiagnostic
 from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from qcomp import __version__ as qcomp_version
@@ -237,13 +238,19 @@ class QcompOpt(xDSLOptMain):
 
     def _check_target(self) -> None:
         try:
-            name = parse_spec(self.args.target).name
+            spec = parse_spec(self.args.target)
         except ArgSpecParseError:
-            name = self.args.target
-        if name not in self.available_targets:
-            close = difflib.get_close_matches(name, self.available_targets, 3)
+            raise QcompError(f"target '{self.args.target}' does not parse", code="unknown-target") from None
+        if spec.name not in self.available_targets:
+            close = difflib.get_close_matches(spec.name, self.available_targets, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(self.available_targets)}"
-            raise QcompError(f"unknown target '{name}'", code="unknown-target", hint=hint)
+            raise QcompError(f"unknown target '{spec.name}'", code="unknown-target", hint=hint)
+        if spec.args:
+            factory = cast(Callable[[], type[Target]], self.available_targets[spec.name])
+            try:
+                factory().from_spec(spec)
+            except ValueError as problem:
+                raise QcompError(f"target {spec.name}: {problem}", code="target-option") from None
 
 
 def _reproducer_pipeline(path: str | None) -> str:

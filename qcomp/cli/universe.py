@@ -12,7 +12,16 @@ from qcomp.dialects import plugins
 from qcomp.dialects.context import own_dialects
 from qcomp.transforms import get_all_passes, own_passes
 
-QCOMP_UNIVERSE = Universe(all_dialects=own_dialects(), all_passes=own_passes())
+
+def _c() -> type[Target]:
+    from qcomp.backend.c_target import CTarget
+
+    return CTarget
+
+
+_TARGETS: dict[str, Callable[[], type[Target]]] = {"c": _c}
+
+QCOMP_UNIVERSE = Universe(all_dialects=own_dialects(), all_passes=own_passes(), all_targets=_TARGETS)
 """What xdsl-opt and the like see of qcomp: only names that xDSL does not own, since a clash breaks every xDSL tool."""
 
 
@@ -23,4 +32,4 @@ def advertised_passes() -> list[str]:
 
 def available_targets() -> dict[str, Callable[[], type[Target]]]:
     """Factories of every output format: qcomp's, xDSL's and those of plug-ins."""
-    return plugins.with_plugins(XDSL_UNIVERSE.all_targets, lambda other: other.all_targets, "target")
+    return plugins.with_plugins({**XDSL_UNIVERSE.all_targets, **_TARGETS}, lambda other: other.all_targets, "target")

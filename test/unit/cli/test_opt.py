@@ -100,7 +100,8 @@ def test_pipeline_runs_in_order(tmp_path: Path) -> None:
         ("-p 'cse{x=3}'", 'error: pass cse: Provided arguments ["x"] not found'),
         ("-p 'cse{'", "error: pipeline 'cse{'"),
         ("-t mlri", "error: unknown target 'mlri' (hint: did you mean mlir"),
-        ("-t 'a b'", "error: unknown target 'a"),
+        ("-t 'a b'", "error: target 'a b' does not parse"),
+        ("-t 'c{nosuch=1}'", 'error: target c: Provided arguments ["nosuch"] not found'),
         ("--nonsense", "error: unrecognized arguments: --nonsense"),
         ("--print-ir", "error: unrecognized arguments: --print-ir"),
         ("-f onnx", "error: argument -f/--frontend: invalid choice: 'onnx'"),
@@ -428,7 +429,7 @@ def test_version_and_help(tmp_path: Path) -> None:
 
 
 def test_closed_pipe_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "in.mlir").write_text("\n".join(f"%{n} = arith.constant {n} : i32" for n in range(9000)))
+    (tmp_path / "in.mlir").write_text("\n".join(f"%{n} = arith.constant {n} : i32" for n in range(2500)))
     command = f"{sys.executable} -m qcomp.cli.opt in.mlir | head -c 10"
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("builtin.mo", "")
@@ -485,3 +486,17 @@ def test_verify_rewrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert run(tmp_path, "-p test-swap", text.replace("@main", "@other")).code == 1
     unrunnable = "func.func @main(%x: f32, %y: f32) -> (f32, f32) {\n  func.return %x, %y : f32, f32\n}\n"
     assert run(tmp_path, "-p test-swap", unrunnable).code == 0
+
+
+def test_target_c(tmp_path: Path) -> None:
+    text = (
+        "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {\n"
+        "  %0 = nn.relu %x : tensor<2x3xf32> -> tensor<2x3xf32>\n  func.return %0 : tensor<2x3xf32>\n}\n"
+    )
+    error = run(tmp_path, "-t c", text).err
+    assert error.startswith("error: the module is not at loop level (hint: lower it first") and error.count("\n") == 1
+    source = run(tmp_path, "-p lower-to-loop,plan-memory -t c", text)
+    assert source.code == 0 and '#include "net.h"' in source.out and "net_run(" in source.out
+    named = run(tmp_path, "-p lower-to-loop,plan-memory -t 'c{program=relu header=true}' -o relu.h", text)
+    assert named.code == 0 and "relu_run(" in (tmp_path / "relu.h").read_text()
+    assert "unknown target nosuch" in run(tmp_path, "-p lower-to-loop -t 'c{machine=nosuch}'", text).err
