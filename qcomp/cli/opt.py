@@ -245,7 +245,7 @@ class QcompOpt(xDSLOptMain):
             close = difflib.get_close_matches(spec.name, self.available_targets, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(self.available_targets)}"
             raise QcompError(f"unknown target '{spec.name}'", code="unknown-target", hint=hint)
-        if spec.args:
+        if spec.parameters:
             factory = cast(Callable[[], type[Target]], self.available_targets[spec.name])
             try:
                 factory().from_spec(spec)
