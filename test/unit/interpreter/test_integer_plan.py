@@ -33,10 +33,10 @@ def test_constants_follow_the_formula():
     residual = Encoding.make(0.07, 3)
     plan = integer_plan(weight, U8, weights(scales), OUT, bias=bias, residual_encoding=residual, activation=(0.0, 6.0))
     assert plan.bound.tolist() == [6 * 250, 15 * 250]
-    assert plan.shift == 8
+    assert plan.shift == 12
     unit = 0.02 * scales
-    assert plan.bias.tolist() == np.rint(bias.astype(np.float64) * 256 / unit).tolist()
-    assert plan.multiplier.tolist() == (unit / (256 * 0.05)).astype(np.float32).tolist()
+    assert plan.bias.tolist() == np.rint(bias.astype(np.float64) * 4096 / unit).tolist()
+    assert plan.multiplier.tolist() == (unit / (4096 * 0.05)).astype(np.float32).tolist()
     assert plan.residual_multiplier == np.float32(0.07 / 0.05)
     assert (plan.act_min, plan.act_max) == (11, 127), "6 / 0.05 + 11 is beyond 127"
     assert plan.bias.dtype == np.int32 and plan.multiplier.dtype == np.float32
@@ -109,7 +109,7 @@ def test_quantized_bias_keeps_shift_0():
     assert (plan.shift, plan.bias.tolist()) == (0, [1234, -77])
     other = Encoding.make(held * 3, 0, width=32, axis=0)
     plan = integer_plan(full(2, 3), U8, weights(scales), OUT, bias=codes, bias_encoding=other)
-    assert plan.shift == 8 and abs(int(plan.bias[0]) - 3 * 1234 * 256) < 10
+    assert plan.shift == 12 and abs(int(plan.bias[0]) - 3 * 1234 * 4096) < 10
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_nothing_ever_overflows(data: st.DataObject):
     for side in worst:
         reached = (weight.astype(np.int64) * side).sum(axis=1) * 2**plan.shift + plan.bias
         assert (np.abs(reached) < 2**31).all()
-    if plan.shift < 8 and bias.any():
+    if plan.shift < 12 and bias.any():
         assert not _proved(plan, bias, np.array(scales))
 
 
