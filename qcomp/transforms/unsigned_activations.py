@@ -151,7 +151,9 @@ def _visit(value: SSAValue, encoding: Encoding) -> None:
     if isinstance(owner, nn.ConstantOp):
         _unsigned_constant(owner, encoding)
     elif problem is not None:
-        refuse("unsigned-activations", owner if isinstance(owner, Operation) else next(iter(owner.ops)), problem)
+        place = owner if isinstance(owner, Operation) else owner.parent_op()
+        if place is not None:
+            refuse("unsigned-activations", place, problem)
     elif isinstance(owner, Operation) and _is_free(owner, value):
         _convert(value, encoding)
     else:

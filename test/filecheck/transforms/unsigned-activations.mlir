@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: qcomp-opt %s -p unsigned-activations --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
+// RUN: qcomp-opt %s -p unsigned-activations,unsigned-activations --verify-rewrites --split-input-file --explain \
+// RUN:   --verify-diagnostics | filecheck %s
+
+!q = tensor<2x3x!quant.uniform<i8<-127:127>:f32, 0.2:5>>
+!p = tensor<2x3x!quant.uniform<i8:f32, 0.1:-7>>
+!y = tensor<2x4x!quant.uniform<i8:f32, 0.3:-128>>
+
+// Inside: range and zero point move by 128. A quantize keeps its type (NaN becomes code 0 in either), a requantize
+// follows; weights stay; the result has the type it had.
+// CHECK-LABEL: func.func @inside
+func.func @inside(%x: tensor<2x3xf32>) -> !y {
+  // CHECK: [[W:%[^ ]+]] = nn.constant {{.*}} : tensor<4x3x!quant.uniform<i8:f32, 0.01>>
+  // CHECK-NEXT: [[Q:%[^ ]+]] = quant.quantize %x {{.*}} -> tensor<2x3x!quant.uniform<i8<-127:127>:f32, 0.2:5>>
+  // CHECK-NEXT: [[U:%[^ ]+]] = quant.requantize [[Q]] {{.*}} -> tensor<2x3x!quant.uniform<u8<1:255>:f32, 0.2:133>>
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.relu [[U]] {{.*}} -> tensor<2x3x!quant.uniform<u8:f32, 0.1:121>>
+  // CHECK-NEXT: [[L:%[^ ]+]] = nn.linear [[R]], [[W]] {{.*}} -> tensor<2x4x!quant.uniform<u8:f32, 0.3>>
+  // CHECK-NEXT: [[Y:%[^ ]+]] = quant.requantize [[L]] {{.*}} -> tensor<2x4x!quant.uniform<i8:f32, 0.3:-128>>
+  // CHECK-NEXT: func.return [[Y]]
+  %w = nn.constant dense<[[5, -7, 127], [-2, 88, 1], [1, 2, 3], [9, 8, 7]]> : tensor<4x3x!quant.uniform<i8:f32, 0.01>>
+  %q = quant.quantize %x : tensor<2x3xf32> -> !q
+  %r = nn.relu %q : !q -> !p
+  %l = nn.linear %r, %w : (!p, tensor<4x3x!quant.uniform<i8:f32, 0.01>>) -> !y
+  func.return %l : !y
+}
+
+// Arguments keep their type. A constant that is added becomes another constant; one that is also a weight stays beside
+// it. What leaves as plain integers keeps its codes.
+// CHECK-LABEL: func.func @borders
+func.func @borders(%x: !q) -> (tensor<2x3xi8>, tensor<2x2xf32>) {
+  // CHECK-NEXT: [[X:%[^ ]+]] = quant.requantize %x {{.*}} -> tensor<2x3x!quant.uniform<u8<1:255>:f32, 0.2:133>>
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.constant dense<{{\[\[1, 2, 3\], \[4, 5, -128\]\]}}> : tensor<2x3x!quant.uniform<i8:f32, 0.01>>
+  // CHECK-NEXT: [[D:%[^ ]+]] = nn.constant dense<{{\[\[129, 130, 131\], \[132, 133, 0\]\]}}> : tensor<2x3x!quant.uniform<u8:f32, 0.01:128>>
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.add [[X]], [[D]] {{.*}} -> tensor<2x3x!quant.uniform<u8:f32, 0.1:121>>
+  // CHECK-NEXT: [[S:%[^ ]+]] = quant.requantize [[A]] {{.*}} -> tensor<2x3x!quant.uniform<i8:f32, 0.1:-7>>
+  // CHECK-NEXT: [[I:%[^ ]+]] = quant.cast_storage [[S]]
+  // CHECK-NEXT: [[L:%[^ ]+]] = nn.linear [[A]], [[C]]
+  // CHECK-NEXT: func.return [[I]], [[L]]
+  %c = nn.constant dense<[[1, 2, 3], [4, 5, -128]]> : tensor<2x3x!quant.uniform<i8:f32, 0.01>>
+  %a = nn.add %x, %c : (!q, tensor<2x3x!quant.uniform<i8:f32, 0.01>>) -> !p
+  %s = quant.cast_storage %a : !p to tensor<2x3xi8>
+  %l = nn.linear %a, %c : (!p, tensor<2x3x!quant.uniform<i8:f32, 0.01>>) -> tensor<2x2xf32>
+  func.return %s, %l : tensor<2x3xi8>, tensor<2x2xf32>
+}
+
+// The right side of a matmul is a weight; a division can make NaN.
+// CHECK-LABEL: func.func @weights
+func.func @weights(%x: tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3xf32> {
+  // CHECK-NEXT: [[X:%[^ ]+]] = quant.requantize %x
+  // CHECK-NEXT: [[N:%[^ ]+]] = nn.neg [[X]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:128>>
+  // CHECK-NEXT: [[M:%[^ ]+]] = quant.requantize [[N]] {{.*}} -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
+  // CHECK-NEXT: [[D:%[^ ]+]] = nn.div [[X]], [[N]] {{.*}} -> tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>
+  // CHECK-NEXT: [[E:%[^ ]+]] = quant.requantize [[D]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:131>>
+  // CHECK-NEXT: nn.matmul [[E]], [[M]]
+  %n = nn.neg %x : tensor<3x3x!quant.uniform<i8:f32, 0.1>> -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
+  %d = nn.div %x, %n : (tensor<3x3x!quant.uniform<i8:f32, 0.1>>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>
+  %m = nn.matmul %d, %n : (tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3xf32>
+  func.return %m : tensor<3x3xf32>
+}
+
+// Not touched: unsigned, wider, per channel, float.
+// CHECK-LABEL: func.func @others
+func.func @others(%x: tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>, %y: tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>, %z: tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>, %f: tensor<2x3xf32>) -> (tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>, tensor<2x3xf32>) {
+  // CHECK-NOT: quant.requantize
+  // CHECK: func.return
+  %a = nn.relu %x : tensor<2x3x!quant.uniform<u8:f32, 0.1:3>> -> tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>
+  %b = nn.relu %y : tensor<2x3x!quant.uniform<i16:f32, 0.1:3>> -> tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>
+  %c = nn.relu %z : tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>> -> tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>
+  %d = nn.relu %f : tensor<2x3xf32> -> tensor<2x3xf32>
+  func.return %a, %b, %c, %d : tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>, tensor<2x3xf32>
+}
+
+// -----
+
+// Refused: scales for which requantizing does not keep the codes, or with which arithmetic can make NaN.
+// CHECK-LABEL: func.func @scales
+// expected-remark@+2 {{'func.func': requantizing does not keep every code}}
+// expected-remark@+1 {{'func.func': the real numbers are so large that arithmetic on them can make NaN}}
+func.func @scales(%x: tensor<2x!quant.uniform<i8:f32, 1.0e-44:3>>, %y: tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>) -> (tensor<2x!quant.uniform<i8:f32, 1.0e-44:3>>, tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>) {
+  // CHECK-NOT: quant.requantize
+  // expected-remark@+1 {{'nn.neg': requantizing does not keep every code}}
+  %a = nn.neg %x : tensor<2x!quant.uniform<i8:f32, 1.0e-44:3>> -> tensor<2x!quant.uniform<i8:f32, 1.0e-44:3>>
+  // expected-remark@+1 {{'nn.sub': the real numbers are so large that arithmetic on them can make NaN}}
+  %b = nn.sub %y, %y : (tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>, tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>) -> tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>
+  func.return %a, %b : tensor<2x!quant.uniform<i8:f32, 1.0e-44:3>>, tensor<2x!quant.uniform<i8:f32, 1.0e+37:3>>
+}
+
+// -----
+
+func.func @error(%x: tensor<2x!quant.uniform<u8:f32, 0.1:3>>) -> tensor<2xi8> {
+  // expected-error@+1 {{storage differs}}
+  %a = quant.cast_storage %x : tensor<2x!quant.uniform<u8:f32, 0.1:3>> to tensor<2xi8>
+  func.return %a : tensor<2xi8>
+}
