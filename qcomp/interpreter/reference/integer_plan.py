@@ -32,8 +32,8 @@ Float32Array = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 Float64Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 MAX_SHIFT = 12
-"""With 8, rounding the biases of MobileNetV2's short depthwise sums flips 6 codes in a million and costs up to 4 dB end to
-end against the float graph; with 12 or more it is 1 in a million, no more than float accumulation itself does."""
+"""With 8, rounding the biases of MobileNetV2's short depthwise sums flips 6 codes in a million and costs up to 4 dB
+end to end against the float graph; with 12 it is 1 in a million, no more than float accumulation itself does."""
 LIMIT = 2**31
 
 

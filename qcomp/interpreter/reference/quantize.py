@@ -41,7 +41,7 @@ def quantize(values: Array, encoding: Encoding, recipe: Recipe | None = None) ->
     values = widen(values, encoding.expressed)
     inverse, zeros = parameter_arrays(replace(encoding, scales=reciprocal(encoding, recipe)), values.shape)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        scaled = np.rint(np.multiply(values, inverse, dtype=np.float32))
+        scaled = np.asarray(np.rint(np.multiply(values, inverse, dtype=np.float32)))
         scaled += zeros.astype(np.float32)
         return to_codes(scaled, encoding.qmin, encoding.qmax, encoding)
 

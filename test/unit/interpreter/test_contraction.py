@@ -270,6 +270,19 @@ def test_weight_only_quantization_computes_in_float():
     assert same_bits(fused, plain)
 
 
+def test_empty_batch():
+    rng = np.random.default_rng(11)
+    for op, shape, weight_shape, attributes in CONVOLUTIONS:
+        kind = weight_encoding(rng, weight_shape[0])
+        w = random_codes(rng, kind, *weight_shape)
+        size = plain_convolution(np.zeros((0, *shape[1:])), w, attributes).shape
+        module = program(
+            lambda add, x: add(op(x, add(constant(w, kind)), **attributes, result_type=quantized(OUT, *size))),  # noqa: B023
+            quantized(U8, 0, *shape[1:]),
+        )
+        assert interpret(module, np.zeros((0, *shape[1:]), np.uint8))[0].shape == size
+
+
 def test_refusal_names_the_op():
     kind = Encoding.make([0.1, 0.2], [0, 3], axis=0)
     module = program(

@@ -179,6 +179,15 @@ def test_ties_and_specials():
     assert quantize(specials, Encoding.make(1.0, 9, signed=False, qmin=3, qmax=250)).tolist() == [250, 3, 3]
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2)])
+def test_scalars_and_nothing(shape: tuple[int, ...]):
+    kind = Encoding.make(0.5, 3)
+    for value in (1.0, np.nan):
+        codes = quantize(np.full(shape, value, np.float32), kind)
+        assert codes.shape == shape and (codes == (5 if value == 1.0 else 0)).all()
+        assert np.shape(dequantize(codes, kind)) == shape
+
+
 def test_32_bit_codes_saturate():
     kind = Encoding.make(1.0, 0, width=32)
     x = np.array([3e9, -3e9, 2147483520.0, 16777217.0, np.nan], np.float32)
