@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from qcomp.backend.artifact import load
+    from qcomp.backend.compile import compile
     from qcomp.dialects.context import context
     from qcomp.dialects.text import parse, save
     from qcomp.errors import QcompError
@@ -19,13 +21,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["QcompError", "__version__", "context", "from_torch", "interpret", "parse", "run_passes", "save"]
+__all__ = [
+    "QcompError", "__version__", "compile", "context", "from_torch", "interpret", "load", "parse", "run_passes", "save",
+]  # fmt: skip
 
 _HOMES = {
     "QcompError": "qcomp.errors",
+    "compile": "qcomp.backend.compile",
     "context": "qcomp.dialects.context",
     "from_torch": "qcomp.frontend",
     "interpret": "qcomp.interpreter.run",
+    "load": "qcomp.backend.artifact",
     "parse": "qcomp.dialects.text",
     "run_passes": "qcomp.transforms.pipeline",
     "save": "qcomp.dialects.text",

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from qcomp.errors import QcompError
 
+ARENA_ALIGNMENT = 64
+"""Of the arena and of constants, in bytes: a cache line, and the widest vector register."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -54,7 +57,8 @@ def cpu_flags() -> frozenset[str]:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return frozenset()
-    return frozenset(next((line.split(":", 1)[1].split() for line in lines if line.startswith("flags")), []))
+    flags = [line.split(":", 1)[1] for line in lines if line.startswith("flags")]
+    return frozenset(flags[0].split() if flags else ())
 
 
 def runs_here(target: Target) -> bool:

@@ -16,13 +16,12 @@ from qcomp.backend.emit_c import prelude
 from qcomp.backend.emit_c.avx512 import Avx512
 from qcomp.backend.emit_c.function import FunctionEmitter
 from qcomp.backend.emit_c.isa import Isa, c_type
-from qcomp.backend.target import Target
+from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
 from qcomp.dialects.location import describe
 from qcomp.errors import QcompError
 
-ARENA_ALIGNMENT = 64
 _ISAS = {"c": Isa, "avx512": Avx512}
 _KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register"

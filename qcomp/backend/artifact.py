@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled model: call it, ask it what became of every op, save it as C sources and load it back.
+
+A saved artifact is a folder of NAME.c, NAME.h, NAME_weights.c, NAME_selftest.c, the shared library made of them, and
+manifest.json. Nothing in it depends on where or when it was made.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from qcomp.backend.build import build_library
+from qcomp.backend.folder import replace_folder
+from qcomp.backend.interface import Interface
+from qcomp.backend.library import Library
+from qcomp.backend.manifest import FILE_NAME, Manifest, digest
+from qcomp.backend.target import TARGETS, find_target, runs_here
+from qcomp.errors import QcompError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from qcomp.dialects.constant import Array
+
+WriteSources = Callable[["Artifact", Path], None]
+"""Writes the portable sources of an artifact into a folder."""
+
+
+class Artifact:
+    """A compiled model. `load` and `qcomp.compile` make them.
+
+    manifest: what it is. module, reference: the integer module and the quantized one it was made of, both at tensor
+    level; None after loading.
+    """
+
+    def __init__(
+        self, manifest: Manifest, library: Library | None, write_sources: WriteSources,
+        module: ModuleOp | None = None, reference: ModuleOp | None = None, folder: object = None,
+    ):  # fmt: skip
+        self.manifest = manifest
+        self.module = module
+        self.reference = reference
+        self.library = library
+        self._write_sources = write_sources
+        self._folder = folder  # Keeps a temporary folder alive.
+
+    @property
+    def interface(self) -> Interface:
+        """Its inputs and outputs."""
+        return self.manifest.interface
+
+    def __call__(self, *inputs: object, **keywords: object) -> Any:
+        """Run on numpy arrays or torch tensors, given as to the Python model; outputs come as that model returns them.
+
+        They are torch tensors when an input is one. Thread-safe. Raises QcompError for inputs that do not fit and when
+        the target does not run here.
+        """
+        values = self.interface.flatten(inputs, keywords)
+        torch_arrays = _torch_arrays(values)
+        if torch_arrays is not None:
+            ports = self.interface.inputs
+            values = [torch_arrays.to_array(value, port.name) for value, port in zip(values, ports, strict=True)]
+        outputs = self.run([port.accept(value) for port, value in zip(self.interface.inputs, values, strict=True)])
+        results: list[Any] = outputs if torch_arrays is None else [torch_arrays.from_array(array) for array in outputs]
+        tree = self.interface.out_tree
+        return results[0] if tree.leaf else tree.unflatten(results)
+
+    def run(self, inputs: list[Array]) -> list[Array]:
+        """Run on arrays that fit, in order, and return the outputs in order."""
+        if self.library is None:
+            target = TARGETS.get(self.manifest.target)
+            if target is not None and runs_here(target):
+                raise QcompError("the artifact was not built: there was no C compiler", code="no-library")
+            raise QcompError(f"code for {self.manifest.target} does not run on this machine", code="no-library")
+        return self.library(inputs)
+
+    def report(self) -> dict[str, Any]:
+        """What became of the model.
+
+        ops: for each op its `name` (module path), `op`, `loc`, `macs`, `compute` ("i8", "f32" or "move") and
+        the `reason` why an op of a quantized model stayed float; macs_integer_share: of the MACs of convolutions and
+        linears that were quantized, the share done in integers; arena_bytes; arena_bound_bytes: the most bytes alive
+        at a time; weight_bytes; target; warnings.
+        """
+        return copy.deepcopy(dict(self.manifest.report))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""
+        with replace_folder(Path(folder), FILE_NAME) as partial:
+            self._write_sources(self, partial)
+            library = machine = None
+            if self.library is not None:
+                library, machine = f"{self.manifest.name}.so", this_machine()
+                (partial / library).write_bytes(self.library.path.read_bytes())
+            manifest = self.manifest.describing(partial, library, machine)
+            (partial / FILE_NAME).write_text(manifest.text(), encoding="utf-8")
+
+
+def load(folder: str | os.PathLike[str]) -> Artifact:
+    """The artifact saved in `folder`, which runs native code from it: load only what you trust. Never imports torch.
+
+    The saved library is used when it fits this machine, else one is built from the sources; where the target does not
+    run at all, the artifact can be inspected but not called. Raises QcompError for a folder that is no artifact, is
+    damaged, or was saved by a newer qcomp.
+    """
+    place = Path(folder)
+    manifest = Manifest.read(place)
+    write = _copier(place.resolve())
+    if manifest.target not in TARGETS or not runs_here(find_target(manifest.target)):
+        return Artifact(manifest, None, write)
+    if manifest.library is not None and manifest.machine == this_machine():
+        path = place / manifest.library
+        if path.is_file() and digest(path) == manifest.files[manifest.library]:
+            return Artifact(manifest, open_library(manifest, path), write)
+    keep = tempfile.TemporaryDirectory(prefix="qcomp-")
+    copy_sources(manifest.files, place, Path(keep.name))
+    path = build_library(Path(keep.name), manifest.sources, f"{manifest.name}.so")
+    return Artifact(manifest, open_library(manifest, path), write, folder=keep)
+
+
+def this_machine() -> str:
+    """Which libraries this machine loads."""
+    return f"{sys.platform} {platform.machine()} {sys.byteorder}"
+
+
+def open_library(manifest: Manifest, path: Path) -> Library:
+    """The library of `manifest` at `path`, loaded."""
+    return Library(path, manifest.name, manifest.interface.outputs, manifest.arena_bytes)
+
+
+def copy_sources(files: Mapping[str, str], source: Path, target: Path) -> None:
+    """Copy all files but the library. Raises QcompError when one is not what its digest says."""
+    for name, expected in files.items():
+        if name.endswith(".so"):
+            continue
+        path = source / name
+        if not path.is_file() or digest(path) != expected:
+            raise QcompError(f"{path} is missing or was changed", code="artifact", hint="save the artifact again")
+        (target / name).write_bytes(path.read_bytes())
+
+
+def _copier(place: Path) -> WriteSources:
+    return lambda artifact, target: copy_sources(artifact.manifest.files, place, target)
+
+
+def _torch_arrays(values: object) -> Any:
+    """The module `torch_arrays` when one of `values` is a tensor; None otherwise, and then torch is not imported."""
+    if "torch" not in sys.modules:
+        return None
+    from qcomp.backend import torch_arrays
+
+    return torch_arrays if any(map(torch_arrays.is_tensor, cast("list[object]", values))) else None

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a program to an artifact: import, passes, loops, C, library."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from qcomp.backend.artifact import Artifact, open_library
+from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
+from qcomp.backend.emit_c import CProgram, emit_program
+from qcomp.backend.manifest import Manifest
+from qcomp.backend.report import integer_macs, ops_report, quantized_macs
+from qcomp.backend.signature import interface_of
+from qcomp.backend.sources import write_sources
+from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
+from qcomp.backend.weights import assembler_weights, c_weights
+from qcomp.dialects.quant import ObserveOp, encoding_of
+from qcomp.errors import QcompError
+from qcomp.transforms.pipeline import run_passes
+from qcomp.transforms.plan_memory import BOUND
+from qcomp.transforms.rewriting import RefusalRecord, refusal_log
+
+FOLD_ALL = "fold-constants{dequantize=true max-growth=1073741824},dce"
+"""Weights of ops that stay float become float constants."""
+
+
+@dataclass(frozen=True)
+class Pipelines:
+    """The passes of one compilation: up to the reference, from there to ops on codes, and to loops."""
+
+    reference: str
+    integer: str
+    loops: str
+
+
+def compile(
+    program: object,
+    target: str = "native",
+    opt_level: int = 3,
+    numerics: str = "float",
+    threads: int = 1,
+    io: str = "float",
+    dims: Mapping[str, int] | None = None,
+    example_inputs: Sequence[object] | None = None,
+    *,
+    name: str | None = None,
+    verify: bool = False,
+) -> Artifact:
+    """Compile a program to C and, when the target runs on this machine, to a library that can be called.
+
+    program: what `qcomp.from_torch` takes, the path of a .mlir file, or a module at tensor level. target: a name of
+    `qcomp targets`; "native" is the best that runs here. opt_level: 0 keeps quantized models in float between quantize
+    and dequantize, 1 works in integers, 2 and 3 fuse more; it is also the C compiler's. name: prefix of all files and
+    symbols, made a C identifier; by default the file's name or "net". verify: hold every pass to its letter.
+
+    Raises QcompError: everything `from_torch` and the passes raise; ops that are not lowered; unknown options.
+    """
+    _check_options(opt_level, numerics, threads, io, dims)
+    chosen, notes = _choose_target(target)
+    module, title = _import(program, example_inputs)
+    interface = interface_of(module)
+    steps = pipelines(module, chosen, opt_level)
+    run_passes(module, steps.reference, verify)
+    reference = module.clone()
+    with refusal_log() as refusals:
+        run_passes(module, steps.integer, verify)
+    loops = module.clone()
+    run_passes(loops, steps.loops, verify)
+    emitted = emit_program(loops, chosen, name or title)
+    report = _report(reference, module, loops, refusals, emitted, chosen, notes)
+    manifest = Manifest(emitted.name, chosen.name, numerics, opt_level, interface, emitted.arena_bytes, report)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return _build(emitted, manifest, chosen, module, reference)
+
+
+def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
+    """The passes for a freshly imported `module`."""
+    quantized = is_quantized(module)
+    reference = ["O1"] * (opt_level > 0) + ["quantize"] * quantized
+    integer = ["O2"] if opt_level > 1 else ["lower-batch-norm,fold-constants"]
+    if quantized and opt_level > 0:
+        integer.append("integer")
+        if target.unsigned_activations:
+            integer.append("unsigned-activations,remove-identities,fold-constants,dce")
+    integer.append(FOLD_ALL)
+    return Pipelines(",".join(reference), ",".join(integer), f"lower-to-loop{{target={target.name}}},plan-memory")
+
+
+def is_quantized(module: ModuleOp) -> bool:
+    """Whether `module` holds observers or quantized values."""
+    return any(
+        isinstance(op, ObserveOp) or any(encoding_of(value.type) is not None for value in op.results)
+        for op in module.walk()
+    )
+
+
+def _check_options(opt_level: int, numerics: str, threads: int, io: str, dims: Mapping[str, int] | None) -> None:
+    if opt_level not in (0, 1, 2, 3):
+        raise QcompError(f"opt_level {opt_level!r} does not exist", code="option", hint="0, 1, 2 or 3")
+    if numerics != "float":
+        raise QcompError(f"numerics {numerics!r} is not supported", code="option", hint='"float" is')
+    if threads != 1:
+        raise QcompError(f"threads = {threads} is not supported", code="option", hint="1 is")
+    if io != "float":
+        raise QcompError(f"io {io!r} is not supported", code="option", hint='"float" is: types as in the program')
+    if dims:
+        raise QcompError("dims is not supported", code="option", hint="give example_inputs to fix symbolic sizes")
+
+
+def _choose_target(name: str) -> tuple[Target, list[str]]:
+    target = find_target(name)
+    if name == "native" and target is not AVX512VNNI:
+        return target, [f"this CPU lacks AVX512-VNNI: compiled for {target.name}, which is several times slower"]
+    return target, []
+
+
+def _import(program: object, example_inputs: Sequence[object] | None) -> tuple[ModuleOp, str]:
+    """A module that may be changed, and what to call it."""
+    if isinstance(program, ModuleOp):
+        return program.clone(), "net"
+    from qcomp.dialects.text import parse
+    from qcomp.frontend import from_torch
+
+    if not isinstance(program, str | os.PathLike):
+        return from_torch(program, example_inputs), "net"
+    path = Path(cast("str | os.PathLike[str]", program))
+    return parse(path) if path.suffix == ".mlir" else from_torch(path, example_inputs), path.stem
+
+
+def _report(
+    reference: ModuleOp, module: ModuleOp, loops: ModuleOp, refusals: Sequence[RefusalRecord], emitted: CProgram,
+    target: Target, notes: Sequence[str],
+) -> dict[str, Any]:  # fmt: skip
+    quantized = quantized_macs(reference)
+    main = next(op for op in loops.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    bound = main.attributes.get(BOUND)
+    return {
+        "ops": ops_report(module, refusals),
+        "macs_integer_share": integer_macs(module) / quantized if quantized else 0.0,
+        "arena_bytes": emitted.arena_bytes,
+        "arena_bound_bytes": bound.value.data if isinstance(bound, IntegerAttr) else 0,
+        "weight_bytes": sum(array.nbytes for array in emitted.constants.values()),
+        "target": target.name,
+        "warnings": list(notes),
+    }
+
+
+def _build(emitted: CProgram, manifest: Manifest, target: Target, module: ModuleOp, reference: ModuleOp) -> Artifact:
+    def write(artifact: Artifact, folder: Path) -> None:
+        write_sources(emitted, artifact, folder)
+
+    library = folder = None
+    if runs_here(target):
+        if find_compiler() is None:
+            warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
+        else:
+            folder = tempfile.TemporaryDirectory(prefix="qcomp-")
+            library = open_library(manifest, _compile_c(emitted, Path(folder.name), manifest.opt_level))
+    return Artifact(manifest, library, write, module, reference, folder)
+
+
+def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
+    name = emitted.name
+    (folder / f"{name}.c").write_text(emitted.source)
+    (folder / f"{name}.h").write_text(emitted.header)
+    sources = [f"{name}.c"]
+    if emitted.constants and assembler_takes_binaries():
+        weights = assembler_weights(name, emitted.constants)
+        (folder / f"{name}.bin").write_bytes(weights.data)
+        (folder / f"{name}_weights.S").write_text(weights.source)
+        sources.append(f"{name}_weights.S")
+    elif emitted.constants:
+        with open(folder / f"{name}_weights.c", "wb") as file:
+            file.writelines(c_weights(name, emitted.constants))
+        sources.append(f"{name}_weights.c")
+    library = build_library(folder, sources, f"{name}.so", opt_level)
+    (folder / f"{name}.bin").unlink(missing_ok=True)
+    return library

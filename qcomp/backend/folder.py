@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writing a folder whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qcomp.errors import QcompError
+
+
+@contextmanager
+def replace_folder(target: Path, key: str) -> Generator[Path]:
+    """A new folder beside `target` to write into, which takes its place at the end.
+
+    An existing `target` must be empty or hold the file `key`, which makes it one of ours: its files are replaced one
+    by one, `key` being removed first and put back last, and files of other names stay. Raises QcompError otherwise.
+    """
+    target = Path(os.path.realpath(target))
+    if target.exists() and not target.is_dir():
+        raise QcompError(f"{target} is a file", code="output", hint="choose another folder")
+    if target.is_dir() and any(target.iterdir()) and not (target / key).exists():
+        raise QcompError(f"{target} holds other files", code="output", hint="choose a new folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        yield partial
+        _like_a_new_folder(partial)
+        if target.is_dir():
+            _replace_files(partial, target, key)
+        else:
+            os.rename(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _like_a_new_folder(folder: Path) -> None:
+    """Temporary folders are private; this one gets the mode of any new folder."""
+    plain = folder / "mode"
+    plain.mkdir()
+    os.chmod(folder, plain.stat().st_mode)
+    plain.rmdir()
+
+
+def _replace_files(source: Path, target: Path, key: str) -> None:
+    (target / key).unlink(missing_ok=True)
+    for path in sorted(source.iterdir(), key=lambda path: path.name == key):
+        os.replace(path, target / path.name)

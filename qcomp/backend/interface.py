@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What goes into a compiled program and what comes out: names, element types, shapes, and how the caller nests them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from qcomp.errors import QcompError
+from qcomp.frontend.pytree import Tree
+
+if TYPE_CHECKING:
+    from qcomp.dialects.constant import Array
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output. dtype: numpy's name; low, high: the least and largest value of integers and codes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: int = 0
+    high: int = 0
+
+    def accept(self, value: object) -> Array:
+        """`value` as an aligned array of consecutive elements. Raises QcompError when it does not fit."""
+        if not isinstance(value, np.ndarray | np.generic):
+            raise self._misfit(f"expected a numpy array or a torch tensor, got {type(value).__name__}")
+        array = cast("Array", np.asarray(cast(Any, value)))
+        if array.dtype != self.dtype:
+            raise self._misfit(f"expected {self.dtype}, got {array.dtype}", f"convert it to {self.dtype}")
+        if array.shape != self.shape:
+            raise self._misfit(f"expected shape {list(self.shape)}, got {list(array.shape)}")
+        flags = array.flags
+        return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+    def _misfit(self, problem: str, hint: str | None = None) -> QcompError:
+        return QcompError(f"input {self.name}: {problem}", code="input", hint=hint)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Inputs and outputs in order. in_tree: the structure of (args, kwargs); out_tree: that of the result."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    in_tree: Tree
+    out_tree: Tree
+
+    def flatten(self, inputs: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
+        """The values for `self.inputs` out of a call. Raises QcompError naming the place that does not fit."""
+        if not keywords and len(inputs) == len(self.inputs) and not any(map(_is_nest, inputs)):
+            return inputs
+        if not keywords and self.in_tree == flat_inputs(len(self.inputs)):
+            wanted = ", ".join(port.name for port in self.inputs)
+            raise QcompError(f"expected {len(self.inputs)} inputs ({wanted}), got {len(inputs)}", code="input")
+        return self.in_tree.flatten((tuple(inputs), dict(keywords)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        ports = {name: [asdict(port) for port in getattr(self, name)] for name in ("inputs", "outputs")}
+        return {**ports, "in_tree": self.in_tree.dump(), "out_tree": self.out_tree.dump()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Interface:
+        """What `to_json` gave. Raises KeyError, TypeError or QcompError for anything else."""
+        inputs, outputs = (tuple(map(_port, data[name])) for name in ("inputs", "outputs"))
+        return Interface(inputs, outputs, Tree.load(data["in_tree"]), Tree.load(data["out_tree"]))
+
+
+def _port(data: Mapping[str, Any]) -> Port:
+    shape: Any = tuple(data["shape"])
+    return Port(**{**data, "shape": shape})
+
+
+def flat_inputs(count: int) -> Tree:
+    """The structure of a call with `count` positional tensors."""
+    return Tree("tuple", (Tree("tuple", (Tree(),) * count), Tree("dict")))
+
+
+def _is_nest(value: object) -> bool:
+    return value is None or isinstance(value, dict | list | tuple | int | float | str)

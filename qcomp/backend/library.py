@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled program in this process: NAME_run of a shared library, called with an arena per thread."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qcomp.backend.interface import Port
+from qcomp.backend.target import ARENA_ALIGNMENT
+from qcomp.errors import QcompError
+
+if TYPE_CHECKING:
+    from qcomp.dialects.constant import Array
+
+
+class Library:
+    """NAME_run of the shared library at `path`. May be called from several threads at once."""
+
+    def __init__(self, path: Path, name: str, outputs: Sequence[Port], arena_bytes: int):
+        self.path = path
+        self._outputs = [(port.shape, np.dtype(port.dtype)) for port in outputs]
+        self._arena_bytes = arena_bytes
+        self._run = getattr(_open(path), f"{name}_run")
+        self._run.restype = None
+        self._local = threading.local()
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """Run once. `inputs` must fit: nothing is checked here."""
+        try:
+            arena = self._local.address
+        except AttributeError:
+            arena = self._new_arena()
+        outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*inputs, *outputs)]
+        self._run(*pointers, arena)
+        return outputs
+
+    def _new_arena(self) -> ctypes.c_void_p:
+        memory = np.empty(self._arena_bytes + ARENA_ALIGNMENT, np.uint8)
+        self._local.memory = memory
+        self._local.address = ctypes.c_void_p(memory.ctypes.data + -memory.ctypes.data % ARENA_ALIGNMENT)
+        return self._local.address
+
+
+def _open(path: Path) -> ctypes.CDLL:
+    """Load a library under a name of its own: the loader takes an earlier library of the same path for the same one."""
+    with tempfile.TemporaryDirectory(prefix="qcomp-") as folder:
+        link = Path(folder, path.name)
+        os.symlink(path.resolve(), link)
+        try:
+            return ctypes.CDLL(str(link))
+        except OSError as problem:
+            raise QcompError(f"{path.name} cannot be loaded: {problem}", code="load") from None

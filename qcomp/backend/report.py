@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What became of every op: how many multiplications it does, in integers or in floats, and why not in integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qcomp.dialects import nn
+from qcomp.dialects.location import describe, module_path, source_line
+from qcomp.dialects.nn.base import shape
+from qcomp.dialects.quant import DequantizeOp, QuantizeOp, encoding_of
+from qcomp.transforms.rewriting import RefusalRecord
+
+_SILENT = (nn.ConstantOp, ReturnOp, FuncOp, ModuleOp)
+
+
+def macs(op: Operation) -> int:
+    """Multiplications of a convolution, linear or matmul; 0 for other ops."""
+    if isinstance(op, nn.WeightedOp):
+        per_result = math.prod(shape(op.weight)[1:])
+        return math.prod(shape(op.result)) * per_result
+    if isinstance(op, nn.MatmulOp):
+        return math.prod(shape(op.result)) * shape(op.lhs)[-1]
+    return 0
+
+
+def quantized_macs(module: ModuleOp) -> int:
+    """MACs of the convolutions and linears whose input and weight are quantized, fused or not."""
+    found = [op for op in module.walk() if isinstance(op, nn.WeightedOp)]
+    return sum(macs(op) for op in found if _is_coded(op.input) and _is_coded(op.weight))
+
+
+def integer_macs(module: ModuleOp) -> int:
+    """MACs of the convolutions and linears that work on codes."""
+    found = [op for op in module.walk() if isinstance(op, nn.WeightedOp)]
+    return sum(macs(op) for op in found if encoding_of(op.input.type) is not None)
+
+
+def ops_report(module: ModuleOp, refusals: Sequence[RefusalRecord]) -> list[dict[str, Any]]:
+    """A row for every op of the final module at tensor level but constants."""
+    reasons: dict[tuple[str | None, str], list[str]] = {}
+    for record in refusals:
+        rows = reasons.setdefault((record.location, record.op), [])
+        if record.reason not in rows:
+            rows.append(record.reason)
+    return [_row(op, reasons) for op in module.walk() if not isinstance(op, _SILENT)]
+
+
+def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dict[str, Any]:
+    compute = _compute(op)
+    place = describe(op.location)
+    found = reasons.get((place, op.name), []) if compute.startswith("f") else []
+    name = module_path(op.location) or (op.results[0].name_hint if op.results else None) or op.name
+    row: dict[str, Any] = {
+        "name": name, "op": op.name, "loc": source_line(op.location), "macs": macs(op), "compute": compute,
+    }  # fmt: skip
+    return {**row, "reason": "; ".join(found) or None}
+
+
+def _compute(op: Operation) -> str:
+    """The numbers an op works on: "i8" and "i16" are codes."""
+    values = [*op.operands, *op.results]
+    coded = [encoding for value in values if (encoding := encoding_of(value.type)) is not None]
+    if coded and not isinstance(op, QuantizeOp | DequantizeOp):
+        return f"i{max(encoding.width for encoding in coded)}"
+    kinds = [str(cast(TensorType[Attribute], v.type).element_type) for v in values if encoding_of(v.type) is None]
+    floats = [kind for kind in kinds if kind.startswith(("f", "bf"))]
+    return (floats or kinds or [op.name])[-1]
+
+
+def _is_coded(value: SSAValue) -> bool:
+    """Whether `value` holds codes, or numbers that a dequantize made of codes, moved since or not."""
+    while True:
+        if encoding_of(value.type) is not None:
+            return True
+        owner = value.owner
+        if isinstance(owner, DequantizeOp):
+            return True
+        if not isinstance(owner, nn.MovementOp | nn.MaxPool2dOp) or not owner.operands:
+            return False
+        value = owner.operands[0]

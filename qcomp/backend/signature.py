@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The interface of a module at tensor level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from qcomp.backend.interface import Interface, Port, flat_inputs
+from qcomp.dialects.element import integer_range, numpy_dtype
+from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.errors import QcompError
+from qcomp.frontend.pytree import Tree
+
+
+def interface_of(module: ModuleOp) -> Interface:
+    """The interface of main of a module at tensor level. Raises QcompError when it has none that C can have."""
+    main = next((op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"), None)
+    if main is None:
+        raise QcompError("the module has no function main", code="no-function")
+    hints = [value.name_hint for value in main.body.block.args]
+    kinds, results = main.function_type.inputs.data, main.function_type.outputs.data
+    inputs = _ports("input", kinds, main.arg_attrs, hints)
+    outputs = _ports("output", results, main.res_attrs, [None] * len(results))
+    default = Tree() if len(outputs) == 1 else Tree("tuple", (Tree(),) * len(outputs))
+    in_tree, out_tree = _tree(main, "nn.in_tree"), _tree(main, "nn.out_tree")
+    return Interface(inputs, outputs, in_tree or flat_inputs(len(inputs)), out_tree or default)
+
+
+def _tree(main: FuncOp, name: str) -> Tree | None:
+    attribute = main.attributes.get(name)
+    return Tree.load(attribute.data) if isinstance(attribute, StringAttr) else None
+
+
+def _ports(
+    role: str, kinds: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None, hints: Sequence[str | None]
+) -> tuple[Port, ...]:
+    ports: list[Port] = []
+    given = attributes.data if attributes is not None else [DictionaryAttr({})] * len(kinds)
+    for index, (kind, entry, hint) in enumerate(zip(kinds, given, hints, strict=True)):
+        title = entry.data.get("nn.name")
+        name = title.data if isinstance(title, StringAttr) else hint or f"{role}{index}"
+        ports.append(_port(name, kind))
+    return tuple(ports)
+
+
+def _port(name: str, kind: Attribute) -> Port:
+    if not isinstance(kind, TensorType):
+        raise QcompError(f"{name} has type {kind}, only tensors are compiled", code="input")
+    tensor = cast("TensorType[Attribute]", kind)
+    stored = storage_type(tensor)
+    shape = tuple(stored.get_shape())
+    if any(size < 0 for size in shape):
+        raise QcompError(f"{name} has a symbolic size", code="dynamic", hint="give example_inputs, or export it static")
+    dtype = numpy_dtype(stored.element_type)
+    encoding = encoding_of(tensor)
+    if encoding is not None:
+        return Port(name, dtype.name, shape, encoding.qmin, encoding.qmax)
+    low, high = integer_range(cast(Any, stored.element_type)) if dtype.kind in "iu" else (0, int(dtype.kind == "b"))
+    return Port(name, dtype.name, shape, low, high)

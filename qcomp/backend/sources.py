@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The portable sources of a compiled program, with a self-test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from qcomp.backend.artifact import Artifact
+from qcomp.backend.emit_c import CProgram
+from qcomp.backend.selftest import made_up_input, selftest_source
+from qcomp.backend.weights import c_weights
+from qcomp.dialects.constant import Array
+from qcomp.interpreter import interpret
+
+
+def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
+    """Write NAME.c, NAME.h, NAME_weights.c (when there are constants) and NAME_selftest.c into `folder`."""
+    name, interface = program.name, artifact.interface
+    (folder / f"{name}.c").write_text(program.source)
+    (folder / f"{name}.h").write_text(program.header)
+    if program.constants:
+        with open(folder / f"{name}_weights.c", "wb") as file:
+            file.writelines(c_weights(name, program.constants))
+    inputs = [made_up_input(index, port) for index, port in enumerate(interface.inputs)]
+    expected, exact = _expected(artifact, inputs)
+    with open(folder / f"{name}_selftest.c", "wb") as file:
+        file.writelines(selftest_source(name, interface.inputs, interface.outputs, expected, exact))
+
+
+def _expected(artifact: Artifact, inputs: list[Array]) -> tuple[Sequence[Array], bool]:
+    """The outputs, and whether the sources give the same bits: the interpreter sums floats in another order."""
+    if artifact.library is not None:
+        return artifact.run(inputs), True
+    assert artifact.module is not None
+    in_float = any(row["macs"] and row["compute"].startswith("f") for row in artifact.manifest.report["ops"])
+    return interpret(artifact.module, *inputs), not in_float
