@@ -17,7 +17,7 @@ from qcomp.dialects.location import location
 from qcomp.dialects.nn import CastOp, ConstantOp, ExpandOp
 from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
 from qcomp.errors import QcompError
-from qcomp.frontend.graph import Argument, Constant, DType, Graph, Location, Node, Ref, ScalarMeta
+from qcomp.frontend.graph import Argument, DType, Graph, Location, Node, Ref, ScalarMeta
 from qcomp.frontend.symbols import Dim, Expr
 from qcomp.frontend.tensor_data import Array
 
@@ -196,10 +196,6 @@ class Builder:
             value.name_hint = ref.name if SSAValue.is_valid_name(ref.name) else None
         self.values[ref.name] = value
         return value
-
-    def known(self, value: Argument) -> Constant | None:
-        """The constant of the program that `value` refers to, or None."""
-        return self.graph.constants.get(value.name) if isinstance(value, Ref) else None
 
     def is_number(self, value: Argument) -> bool:
         """Whether an argument is a number, literal or computed from sizes, and not a tensor."""

@@ -44,6 +44,14 @@ def fill_like(b: Builder, node: Node) -> Result:
     return _filled(b, value, b.dtype(node) or dtype_of(like), shape_of(like))
 
 
+@op("new_full.default", "new_zeros.default", "new_ones.default")
+def new_fill(b: Builder, node: Node) -> Result:
+    """The dtype, unless given, of another tensor."""
+    fixed = {"aten.new_zeros.default": 0, "aten.new_ones.default": 1}.get(node.target)
+    value = b.number(node, "fill_value") if fixed is None else fixed
+    return _filled(b, value, b.dtype(node) or dtype_of(b.tensor(node, "self")), b.integers(node, "size"))
+
+
 @op("scalar_tensor.default")
 def scalar_tensor(b: Builder, node: Node) -> Result:
     """A 0-d tensor."""

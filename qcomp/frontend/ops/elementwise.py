@@ -218,7 +218,7 @@ def dropout(b: Builder, node: Node) -> Result:
     return b.tensor(node, "input" if node.argument("input") is not None else "self")
 
 
-@op("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "_to_dim_order_copy.default")
+@op("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "dim_order_ops._to_dim_order_copy.default")
 def to(b: Builder, node: Node) -> Result:
     """A cast, when a dtype is given; devices and layouts mean nothing here."""
     value, dtype = b.tensor(node, "self"), b.dtype(node)

@@ -51,7 +51,7 @@ def layer_norm(b: Builder, node: Node) -> Result:
     return result if node.target == "aten.layer_norm.default" else [result, None, None]
 
 
-@op("softmax.int", "_softmax.default", "special_softmax.int")
+@op("softmax.int", "_softmax.default", "special_softmax.default")
 def softmax(b: Builder, node: Node) -> Result:
     """exp(x - max) / sum along `dim`, in `dtype` when given."""
     if b.flag(node, "half_to_float"):

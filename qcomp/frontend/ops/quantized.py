@@ -82,14 +82,14 @@ def _parameter(b: Builder, node: Node, name: str) -> Number:
 
 
 def _constant(b: Builder, node: Node, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    known = b.known(node.argument(name))
-    if known is None:
+    owner = b.raw(node, name).owner
+    if not isinstance(owner, ConstantOp):
         raise QcompError(
             f"{name} of {node.target} is computed at run time",
             code="dynamic-quantization",
             hint="use a static quantization configuration",
         )
-    return known.data.array
+    return owner.array
 
 
 def _per_channel(b: Builder, node: Node, expressed: str, rank: int) -> Encoding:

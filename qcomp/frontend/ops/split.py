@@ -75,7 +75,7 @@ def _even(total: int, size: int) -> list[int]:
     return [min(size, total - start) for start in range(0, total, size)] or [0]
 
 
-@op("split.Tensor", "split.default", "split_copy.Tensor")
+@op("split.Tensor", "split_copy.Tensor")
 def split(b: Builder, node: Node) -> Result:
     """Pieces of one size."""
     value = b.tensor(node, "self")
@@ -83,7 +83,7 @@ def split(b: Builder, node: Node) -> Result:
     return _pieces(b, value, axis, _even(shape_of(value)[axis], b.integer(node, "split_size")))
 
 
-@op("split_with_sizes.default", "split.sizes", "split_with_sizes_copy.default")
+@op("split_with_sizes.default", "split.sizes", "split.default", "split_with_sizes_copy.default")
 def split_with_sizes(b: Builder, node: Node) -> Result:
     """Pieces of given sizes."""
     value = b.tensor(node, "self")

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torchao.quantization.pt2e import quantize_pt2e
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from qcomp.dialects.quant import DequantizeOp, Encoding, ObserveOp, QuantizeOp
 from qcomp.errors import QcompError
@@ -117,10 +118,9 @@ def test_locations(golden: tuple[torch.fx.GraphModule, torch.fx.GraphModule]) ->
         if isinstance(op, ObserveOp | QuantizeOp | DequantizeOp):
             assert "networks.py:" in (describe(op.location) or ""), op
     producers = [op for op in converted.walk() if isinstance(op, QuantizeOp)]
-    assert [describe(op.location) for op in producers[1:]] == [
-        describe(op.input.owner.location)
-        for op in producers[1:]  # pyright: ignore[reportAttributeAccessIssue]
-    ]
+    for op in producers[1:]:
+        assert isinstance(op.input.owner, Operation)
+        assert describe(op.location) == describe(op.input.owner.location)
     for op in converted.walk():
         if isinstance(op, DequantizeOp) and (use := op.result.first_use) and use.operation.name != "func.return":
             assert describe(op.location) == describe(use.operation.location)
