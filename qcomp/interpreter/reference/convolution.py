@@ -84,7 +84,7 @@ def _depthwise(
     for position, view in taps(value, weight.shape[2:], stride, dilation, out):
         factor = factors[(slice(None), slice(None), *position)]
         result += view[:, :, None] * factor.reshape(*factor.shape, *(1 for _ in out))
-    return result.reshape(value.shape[0], -1, *out)
+    return result.reshape(value.shape[0], weight.shape[0], *out)
 
 
 def _blocks(image: Array, kernel: Sequence[int], out: tuple[int, ...]) -> Iterator[tuple[int, int]]:
