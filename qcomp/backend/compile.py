@@ -65,6 +65,28 @@ def compile(
     Raises QcompError: everything `from_torch` and the passes raise; ops that are not lowered; unknown options.
     """
     _check_options(opt_level, numerics, threads, io, dims)
+    emitted = emit(program, target, opt_level, example_inputs, name, verify)
+    for note in emitted.manifest.report["warnings"]:
+        warnings.warn(note, stacklevel=2)
+    return _build(emitted)
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A program as C, before it is built. module, reference: see `Artifact`."""
+
+    program: CProgram
+    manifest: Manifest
+    target: Target
+    module: ModuleOp
+    reference: ModuleOp
+
+
+def emit(
+    program: object, target: str = "native", opt_level: int = 3, example_inputs: Sequence[object] | None = None,
+    name: str | None = None, verify: bool = False,
+) -> Emitted:  # fmt: skip
+    """The first half of `compile`: everything that needs no C compiler."""
     chosen, notes = _choose_target(target)
     module, title = _import(program, example_inputs)
     interface = interface_of(module)
@@ -77,10 +99,8 @@ def compile(
     run_passes(loops, steps.loops, verify)
     emitted = emit_program(loops, chosen, name or title)
     report = _report(reference, module, loops, refusals, emitted, chosen, notes)
-    manifest = Manifest(emitted.name, chosen.name, numerics, opt_level, interface, emitted.arena_bytes, report)
-    for note in notes:
-        warnings.warn(note, stacklevel=2)
-    return _build(emitted, manifest, chosen, module, reference)
+    manifest = Manifest(emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report)
+    return Emitted(emitted, manifest, chosen, module, reference)
 
 
 def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
@@ -155,18 +175,18 @@ def _report(
     }
 
 
-def _build(emitted: CProgram, manifest: Manifest, target: Target, module: ModuleOp, reference: ModuleOp) -> Artifact:
+def _build(emitted: Emitted) -> Artifact:
     def write(artifact: Artifact, folder: Path) -> None:
-        write_sources(emitted, artifact, folder)
+        write_sources(emitted.program, artifact, folder)
 
     library = folder = None
-    if runs_here(target):
-        if find_compiler() is None:
-            warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
-        else:
-            folder = tempfile.TemporaryDirectory(prefix="qcomp-")
-            library = open_library(manifest, _compile_c(emitted, Path(folder.name), manifest.opt_level))
-    return Artifact(manifest, library, write, module, reference, folder)
+    if runs_here(emitted.target) and find_compiler() is None:
+        warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
+    elif runs_here(emitted.target):
+        folder = tempfile.TemporaryDirectory(prefix="qcomp-")
+        path = _compile_c(emitted.program, Path(folder.name), emitted.manifest.opt_level)
+        library = open_library(emitted.manifest, path)
+    return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference, folder)
 
 
 def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
