@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import IO, ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
@@ -18,10 +18,11 @@ from qcomp.errors import QcompError
 
 @dataclass(frozen=True)
 class CTarget(Target):
-    """The .c text, or with `header` the .h; `machine`: a name from ``qcomp targets``; `program` starts public names."""
+    """The .c text, or with `header` the .h; `machine`: a name from ``qcomp targets``,
+    by default the one the module was lowered for; `program` starts public names."""
 
     name: ClassVar[str] = "c"
-    machine: str = "generic"
+    machine: str = ""
     program: str = "net"
     header: bool = False
 
@@ -33,7 +34,9 @@ class CTarget(Target):
                 code="emit",
                 hint="lower it first: -p '...,lower-to-loop,plan-memory'",
             )
-        program = emit_program(module, find_target(self.machine), self.program)
+        lowered_for = module.attributes.get("qcomp.target")
+        machine = self.machine or (lowered_for.data if isinstance(lowered_for, StringAttr) else "generic")
+        program = emit_program(module, find_target(machine), self.program)
         output.write(program.header if self.header else program.source)
 
 

@@ -171,7 +171,12 @@ class PlanMemoryPass(QcompPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = next((f for f in op.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == "main"), None)
         if main is None:
-            raise QcompError("the module has no function main", code="plan-memory", hint="run lower-to-loop first")
+            raise QcompError.at(
+                op.body.block.first_op or op,
+                "the module has no function main",
+                code="plan-memory",
+                hint="run lower-to-loop first",
+            )
         _apply(main, plan(main))
 
 

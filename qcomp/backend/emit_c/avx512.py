@@ -79,7 +79,7 @@ class Avx512(Isa):
         size = 64 if contract_role(value) == "right" else self._bytes(value)
         if valid:
             return f"{_PREFIX[size]}maskz_loadu_epi8({_mask(valid)}, {address})"
-        return f"{_PREFIX[size]}loadu_{_BITS[size]}((const {_REGISTERS[size]} *)({address}))"
+        return f"{_PREFIX[size]}loadu_{_BITS[size]}((const void *)({address}))"
 
     def store(self, value: SSAValue, unit: str, address: str, strides: Sequence[int], valid: int | None) -> str:
         if not is_tile(value):
@@ -96,7 +96,7 @@ class Avx512(Isa):
         size = self._bytes(value)
         if valid:
             return f"{_PREFIX[size]}mask_storeu_epi8({address}, {_mask(valid)}, {unit});"
-        return f"{_PREFIX[size]}storeu_{_BITS[size]}(({_REGISTERS[size]} *)({address}), {unit});"
+        return f"{_PREFIX[size]}storeu_{_BITS[size]}((void *)({address}), {unit});"
 
     def splat(self, value: SSAValue, scalar: str) -> str:
         if not is_tile(value):

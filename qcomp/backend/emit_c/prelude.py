@@ -87,7 +87,7 @@ VECTOR static inline __m512 gather_f32(const float *p, ptrdiff_t stride, int cou
 VECTOR static inline __m128i gather_i8(const int8_t *p, ptrdiff_t stride, int count) {
   int8_t lanes[16] = {0};
   for (int lane = 0; lane < count; ++lane) lanes[lane] = p[lane * stride];
-  return _mm_loadu_si128((const __m128i *)lanes);
+  return _mm_loadu_si128((const void *)lanes);
 }
 """,
     ),
@@ -106,7 +106,7 @@ VECTOR static inline void scatter_f32(float *p, ptrdiff_t stride, int count, __m
         """\
 VECTOR static inline void scatter_i8(int8_t *p, ptrdiff_t stride, int count, __m128i x) {
   int8_t lanes[16];
-  _mm_storeu_si128((__m128i *)lanes, x);
+  _mm_storeu_si128((void *)lanes, x);
   for (int lane = 0; lane < count; ++lane) p[lane * stride] = lanes[lane];
 }
 """,
@@ -116,9 +116,9 @@ VECTOR static inline void scatter_i8(int8_t *p, ptrdiff_t stride, int count, __m
         """\
 VECTOR static inline __m128i lookup16(const int8_t *table, __m128i x) {
   uint8_t lanes[16];
-  _mm_storeu_si128((__m128i *)lanes, x);
+  _mm_storeu_si128((void *)lanes, x);
   for (int lane = 0; lane < 16; ++lane) lanes[lane] = (uint8_t)table[lanes[lane]];
-  return _mm_loadu_si128((const __m128i *)lanes);
+  return _mm_loadu_si128((const void *)lanes);
 }
 """,
     ),

@@ -70,8 +70,8 @@ def load_lanes(
     shape: tuple[int, ...], valid: int | None,
 ) -> SSAValue:  # fmt: skip
     """A tile of `shape` (one dimension, or () for a scalar) along logical dimension `dim`, broadcast where needed."""
-    lanes = lane_dimension(seen, len(indices), dim)
-    if not shape or lanes is None:
+    lanes = lane_dimension(seen, len(indices), dim) if shape else None
+    if lanes is None:
         value = b.load(memref, place(seen, indices))
         return b.broadcast(value, shape) if shape else value
     return b.load(memref, place(seen, indices), shape, (lanes,), None, valid)
@@ -82,8 +82,8 @@ def store_lanes(
     shape: tuple[int, ...], valid: int | None,
 ) -> None:  # fmt: skip
     """Write a tile of `shape` along logical dimension `dim`."""
-    lanes = lane_dimension(seen, len(indices), dim)
-    if not shape or lanes is None:
+    lanes = lane_dimension(seen, len(indices), dim) if shape else None
+    if lanes is None:
         b.store(value, memref, place(seen, indices))
     else:
         b.store(value, memref, place(seen, indices), (lanes,), None, valid)

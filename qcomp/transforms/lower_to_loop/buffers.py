@@ -90,7 +90,8 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
     """The shape of `value`. Raises QcompError when a dimension is dynamic."""
     sizes = shape(value)
     if any(size < 0 for size in sizes):
-        raise QcompError(f"dynamic shape {list(sizes)} is not lowered to loops", code="lower", hint="specialize it")
+        text = "x".join("?" if size < 0 else str(size) for size in sizes)
+        raise QcompError(f"dynamic shape {text} is not lowered to loops", code="lower", hint="specialize it")
     return sizes
 
 

@@ -67,7 +67,8 @@ class Lowering:
         self.target = target
         mains = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         if len(mains) != 1 or mains[0].sym_name.data != "main":
-            raise QcompError("only modules with the one function main are lowered to loops", code="lower")
+            place = mains[0] if mains else module
+            raise QcompError.at(place, "only modules with the one function main are lowered to loops", code="lower")
         self.source = mains[0]
         self.borders = Borders(self.source)
         self.kernels: dict[Hashable, FuncOp] = {}
@@ -81,8 +82,7 @@ class Lowering:
     def run(self) -> list[FuncOp]:
         """The loop-level functions: kernels and main."""
         results = cast(ReturnOp, self.source.body.block.last_op).arguments
-        for value in self.source.body.block.args:
-            self._argument(value)
+        self._located(self.source, self._arguments)
         for value in results:
             kind = MemRefType(storage_element(value), static_shape(value))
             place = self.block.insert_arg(kind, len(self.block.args))
@@ -94,6 +94,20 @@ class Lowering:
             self._deliver(value)
         self.block.add_op(ReturnOp())
         return [*self.kernels.values(), self._main(results)]
+
+    def _arguments(self) -> None:
+        for value in self.source.body.block.args:
+            self._argument(value)
+
+    @staticmethod
+    def _located(op: Operation, act: Callable[[], None]) -> None:
+        """Do `act`; an error that names no op is about `op`."""
+        try:
+            act()
+        except QcompError as problem:
+            if problem.op is None:
+                raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
+            raise
 
     def _argument(self, value: SSAValue) -> None:
         sizes, element = static_shape(value), storage_element(value)
@@ -107,12 +121,7 @@ class Lowering:
         function = _LOWERINGS.get(type(op))
         if function is None:
             raise QcompError.at(op, "is not lowered to loops", code="lower")
-        try:
-            function(self, op)
-        except QcompError as problem:
-            if problem.op is None:
-                raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
-            raise
+        self._located(op, lambda: function(self, op))
 
     def _deliver(self, value: SSAValue) -> None:
         """Copy a result to those of its places that no kernel wrote."""

@@ -49,20 +49,20 @@ class Axis:
         if self.adaptive == 1:
             return [0], [self.size]
         if self.adaptive:
-            at, out = b.value(position), AffineExpr.constant(self.adaptive)
+            at, out = b.value(position), self.adaptive
             symbol = AffineExpr.symbol(0)
-            low = b.apply((symbol * self.size).floor_div(out), [at])
-            high = b.apply((symbol * self.size + self.size + self.adaptive - 1).floor_div(out), [at])
+            low = b.apply((symbol * self.size) // out, [at])
+            high = b.apply((symbol * self.size + self.size + self.adaptive - 1) // out, [at])
             return [low], [high]
         start = Index.of(position) * self.stride - self.padding
         if not self.overhangs:
             return [0], [self.kernel]
         if self.dilation == 1:
             return [0, start * -1], [self.kernel, start * -1 + self.size]
-        step, at = AffineExpr.constant(self.dilation), b.value(position)
+        step, at = self.dilation, b.value(position)
         symbol = AffineExpr.symbol(0) * self.stride
-        low = b.apply((symbol * -1 + (self.padding + self.dilation - 1)).floor_div(step), [at])
-        high = b.apply((symbol * -1 + (self.size - 1 + self.padding + self.dilation)).floor_div(step), [at])
+        low = b.apply((symbol * -1 + (self.padding + self.dilation - 1)) // step, [at])
+        high = b.apply((symbol * -1 + (self.size - 1 + self.padding + self.dilation)) // step, [at])
         return [0, low], [self.kernel, high]
 
     def source(self, position: Index | int, tap: Index) -> Index:
