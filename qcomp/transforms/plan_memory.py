@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from qcomp.dialects import loop
@@ -83,7 +83,7 @@ def lifetimes(main: FuncOp) -> dict[AllocOp, Interval]:
     base: dict[SSAValue, AllocOp] = {}
     for position, op in enumerate(main.body.block.ops):
         if isinstance(op, AllocOp):
-            kind = cast(MemRefType[Attribute], op.memref.type)
+            kind = op.memref.type
             found[op] = Interval([op], -1, -1, aligned(loop.memref_bytes(kind)))
             base[op.memref] = op
         elif isinstance(op, loop.ViewOp) and op.source in base:
@@ -187,7 +187,7 @@ def _apply(main: FuncOp, decided: Plan) -> None:
     arena = _add_arena(main, decided.arena) if decided.arena else None
     for op, offset in offsets.items():
         assert arena is not None
-        view = loop.ViewOp(arena, offset, cast(MemRefType[Attribute], op.memref.type))
+        view = loop.ViewOp(arena, offset, op.memref.type)
         view.location = op.location
         view.result.name_hint = op.memref.name_hint
         Rewriter.replace_op(op, view)

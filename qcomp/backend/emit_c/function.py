@@ -21,6 +21,7 @@ from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
     AffineConstantExpr,
+    AffineDimExpr,
     AffineExpr,
     AffineMap,
     AffineSymExpr,
@@ -219,7 +220,7 @@ class FunctionEmitter:
             self.line(self.isa.store(op.value, unit, address, strides, valid))
 
     def _view(self, op: loop.ViewOp) -> None:
-        kind = cast(MemRefType[Attribute], op.result.type)
+        kind = op.result.type
         source = cast(MemRefType[Attribute], op.source.type)
         offset = op.offset.value.data // loop.element_bytes(source.element_type)
         text = self.buffers[op.source] + (f" + {offset}" if offset else "")
@@ -288,7 +289,7 @@ def linear(expr: AffineExpr, names: Sequence[str], dims: int = 0) -> tuple[dict[
                 return {name: factor * value for name, value in terms.items()}, factor * constant
             return _divided(expr.kind, linear_text(left, left_constant), right_constant)
         case _:
-            return _name(names[expr.position])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+            return _name(names[cast(AffineDimExpr, expr).position])
 
 
 def _name(text: str) -> tuple[dict[str, int], int]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -158,7 +158,7 @@ class _Emitter:
         return [*texts, "void *arena"]
 
     def _symbol(self, op: loop.ConstantOp) -> str:
-        kind = cast(MemRefType[Attribute], op.result.type)
+        kind = op.result.type
         key = (op.value.data.digest, str(kind))
         if key not in self._symbols:
             self._symbols[key] = f"{self.name}_w{len(self._symbols)}"
@@ -226,7 +226,7 @@ def _argument_attributes(main: FuncOp, position: int) -> dict[str, Attribute]:
     if main.arg_attrs is None:
         return {}
     entry = main.arg_attrs.data[position]
-    return dict(cast(DictionaryAttr, entry).data)
+    return dict(entry.data)
 
 
 def _signless(array: Array) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
@@ -144,9 +145,8 @@ class Builder:
     def value(self, expression: Index | int) -> SSAValue:
         """An index expression as an SSA value."""
         expression = Index.of(expression)
-        if expression.terms == ((expression.terms[0][0], 1),) if expression.terms else False:
-            if not expression.constant:
-                return expression.terms[0][0]
+        if len(expression.terms) == 1 and expression.terms[0][1] == 1 and not expression.constant:
+            return expression.terms[0][0]
         mapping, operands = affine_map([expression])
         return self.add(ApplyOp(operands, AffineMapAttr(mapping)))
 
@@ -202,9 +202,7 @@ class Builder:
 
 
 def _memref(value: SSAValue) -> MemRef:
-    kind = value.type
-    assert isinstance(kind, MemRefType)
-    return kind
+    return cast(MemRef, value.type)
 
 
 def kernel(

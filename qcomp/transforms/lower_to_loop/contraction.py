@@ -105,7 +105,7 @@ class ContractionKernel:
         blocks = g.groups * self.blocks
         packed = (blocks, g.kernel_rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
         channel = (blocks, self.tile.vectors, self.lanes)
-        found = [
+        found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", MemRefType(element, self.input)),
             ("weight", MemRefType(element, packed)),
             ("start", MemRefType(i32 if spec.integer else f32, channel)),

@@ -73,7 +73,7 @@ class DepthwiseKernel:
         spec = self.epilogue
         element = i8 if spec.integer else f32
         taps = self.kernel[0] * self.kernel[1]
-        found = [
+        found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", MemRefType(element, self.input)),
             ("weight", MemRefType(element, (taps, self.padded))),
             ("start", MemRefType(i32 if spec.integer else f32, (self.padded,))),

@@ -139,9 +139,9 @@ class Lowering:
         named = list(old.res_attrs.data) if old.res_attrs else [DictionaryAttr({})] * len(results)
         for value, entry in zip(results, named, strict=True):
             extra: dict[str, Attribute] = {"qcomp.output": UnitAttr()}
-            attributes.append(DictionaryAttr({**cast(DictionaryAttr, entry).data, **extra, **_signedness(value)}))
+            attributes.append(DictionaryAttr({**entry.data, **extra, **_signedness(value)}))
         for position, value in enumerate(old.body.block.args):
-            entry = cast(DictionaryAttr, attributes[position])
+            entry = attributes[position]
             attributes[position] = DictionaryAttr({**entry.data, **_signedness(value)})
         kinds = FunctionType.from_lists([arg.type for arg in self.block.args], [])
         func = FuncOp("main", kinds, Region(self.block))

@@ -8,7 +8,7 @@ between two 8-bit encodings is a table of 256 entries, computed by the reference
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -130,32 +130,24 @@ def _build(spec: ElementwiseKernel, name: str, where: LocationAttr, compute: Com
     return finish(func)
 
 
-def iterate(b: Builder, result: Seen, lanes: int) -> _Loops:
-    """Loops over all elements of `result`; the lane dimension is the channels, or the last one if those are few."""
-    return _Loops(b, result, lanes)
+Place = tuple[list[Index | int], int, Chunk]
 
 
-class _Loops:
-    """Iterates (logical indices, lane dimension, chunk) inside open loops."""
-
-    def __init__(self, b: Builder, result: Seen, lanes: int):
-        self.b, self.result, self.lanes = b, result, lanes
-
-    def __iter__(self):
-        sizes, b = self.result.sizes, self.b
-        dim = lane_choice(self.result)
-        if dim is None:
-            yield [], 0, Chunk(0, 1, 1, ())
-            return
-        with ExitStack() as stack:
-            indices: list[Index | int] = [0] * len(sizes)
-            for other in self.result.order:
-                if other != dim and sizes[other] > 1:
-                    indices[other] = stack.enter_context(b.loop(0, sizes[other])).index
-            for part in chunks(sizes[dim], f32, self.lanes):
-                with b.loop(part.start, part.stop, part.step) as nest:
-                    indices[dim] = nest.index
-                    yield list(indices), dim, part
+def iterate(b: Builder, result: Seen, lanes: int) -> Iterator[Place]:
+    """Opens loops over all elements of `result` and yields (logical indices, lane dimension, chunk) inside them."""
+    sizes, dim = result.sizes, lane_choice(result)
+    if dim is None:
+        yield [], 0, Chunk(0, 1, 1, ())
+        return
+    with ExitStack() as stack:
+        indices: list[Index | int] = [0] * len(sizes)
+        for other in result.order:
+            if other != dim and sizes[other] > 1:
+                indices[other] = stack.enter_context(b.loop(0, sizes[other])).index
+        for part in chunks(sizes[dim], f32, lanes):
+            with b.loop(part.start, part.stop, part.step) as nest:
+                indices[dim] = nest.index
+                yield list(indices), dim, part
 
 
 def lane_choice(result: Seen) -> int | None:
@@ -213,7 +205,7 @@ def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp
     lower_elementwise(lowering, [source], target, op.location, name, (name,), lambda b, x: x[0], recipe)
 
 
-_BINARY: dict[type[Operation], type[Operation]] = {
+_BINARY: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
     nn.AddOp: arith.AddfOp,
     nn.SubOp: arith.SubfOp,
     nn.MulOp: arith.MulfOp,

@@ -15,21 +15,30 @@ from qcomp.dialects.quant import Encoding
 from qcomp.interpreter import interpret
 
 SHAPES = {
-    "1x1": dict(c=24, o=40, h=6, w=9, k=(1, 1)),
-    "1x1 tail lanes": dict(c=3, o=21, h=5, w=7, k=(1, 1)),
-    "1x1 stride": dict(c=17, o=33, h=9, w=8, k=(1, 1), stride=(2, 3)),
-    "3x3 padded": dict(c=16, o=32, h=9, w=15, k=(3, 3), padding=(1, 1)),
-    "3x3 stride 2": dict(c=6, o=48, h=11, w=13, k=(3, 3), stride=(2, 2), padding=(1, 1)),
-    "stem": dict(c=3, o=64, h=21, w=19, k=(7, 7), stride=(2, 2), padding=(3, 3)),
-    "one channel": dict(c=1, o=19, h=13, w=10, k=(10, 4), stride=(2, 2), padding=(5, 1)),
-    "uneven padding": dict(c=5, o=16, h=7, w=8, k=(2, 4), padding=(0, 1, 1, 2)),
-    "dilated": dict(c=7, o=18, h=12, w=11, k=(3, 2), dilation=(2, 3), padding=(2, 1)),
-    "grouped": dict(c=6, o=20, h=5, w=6, k=(3, 3), groups=2, padding=(1, 1)),
-    "wide 7x7": dict(c=48, o=96, h=7, w=7, k=(3, 3), padding=(1, 1)),
-    "batch": dict(c=5, o=16, h=4, w=3, k=(1, 2), n=3),
-    "depthwise": dict(c=35, o=35, h=9, w=10, k=(3, 3), groups=35, padding=(1, 1)),
-    "depthwise stride": dict(c=16, o=16, h=11, w=12, k=(3, 5), groups=16, stride=(2, 1), padding=(1, 2)),
-    "depthwise multiplier": dict(c=6, o=12, h=5, w=7, k=(3, 3), groups=6, padding=(0, 1)),
+    "1x1": {"c": 24, "o": 40, "h": 6, "w": 9, "k": (1, 1)},
+    "1x1 tail lanes": {"c": 3, "o": 21, "h": 5, "w": 7, "k": (1, 1)},
+    "1x1 stride": {"c": 17, "o": 33, "h": 9, "w": 8, "k": (1, 1), "stride": (2, 3)},
+    "3x3 padded": {"c": 16, "o": 32, "h": 9, "w": 15, "k": (3, 3), "padding": (1, 1)},
+    "3x3 stride 2": {"c": 6, "o": 48, "h": 11, "w": 13, "k": (3, 3), "stride": (2, 2), "padding": (1, 1)},
+    "stem": {"c": 3, "o": 64, "h": 21, "w": 19, "k": (7, 7), "stride": (2, 2), "padding": (3, 3)},
+    "one channel": {"c": 1, "o": 19, "h": 13, "w": 10, "k": (10, 4), "stride": (2, 2), "padding": (5, 1)},
+    "uneven padding": {"c": 5, "o": 16, "h": 7, "w": 8, "k": (2, 4), "padding": (0, 1, 1, 2)},
+    "dilated": {"c": 7, "o": 18, "h": 12, "w": 11, "k": (3, 2), "dilation": (2, 3), "padding": (2, 1)},
+    "grouped": {"c": 6, "o": 20, "h": 5, "w": 6, "k": (3, 3), "groups": 2, "padding": (1, 1)},
+    "wide 7x7": {"c": 48, "o": 96, "h": 7, "w": 7, "k": (3, 3), "padding": (1, 1)},
+    "batch": {"c": 5, "o": 16, "h": 4, "w": 3, "k": (1, 2), "n": 3},
+    "depthwise": {"c": 35, "o": 35, "h": 9, "w": 10, "k": (3, 3), "groups": 35, "padding": (1, 1)},
+    "depthwise stride": {
+        "c": 16,
+        "o": 16,
+        "h": 11,
+        "w": 12,
+        "k": (3, 5),
+        "groups": 16,
+        "stride": (2, 1),
+        "padding": (1, 2),
+    },
+    "depthwise multiplier": {"c": 6, "o": 12, "h": 5, "w": 7, "k": (3, 3), "groups": 6, "padding": (0, 1)},
 }
 
 
@@ -43,10 +52,10 @@ def convolution(
     size = (shape["o"], shape["c"] // groups, *kernel)
     w = p.codes(size, p.weight_encoding(shape["o"])) if source is not None else p.reals(size, 0.2)
     b = p.reals((shape["o"],), 0.5) if bias else None
-    options = dict(
-        stride=shape.get("stride", ()), padding=shape.get("padding", ()), dilation=shape.get("dilation", ()),
-        groups=groups, activation=activate,
-    )  # fmt: skip
+    options = {
+        "stride": shape.get("stride", ()), "padding": shape.get("padding", ()), "dilation": shape.get("dilation", ()),
+        "groups": groups, "activation": activate,
+    }  # fmt: skip
     plain = nn.Conv2dOp(x, w, b, **options)
     sizes = plain.infer_shape()
     for operand in list(plain.operands):
@@ -132,7 +141,7 @@ def test_any_convolution(n, c, o, h, w, k, s, p, d, seed) -> None:
         size + 2 * pad < dilation * (taps - 1) + 1 for size, pad, dilation, taps in zip((h, w), p, d, k, strict=True)
     ):
         return
-    shape = dict(n=n, c=c, o=o, h=h, w=w, k=k, stride=s, padding=p, dilation=d)
+    shape = {"n": n, "c": c, "o": o, "h": h, "w": w, "k": k, "stride": s, "padding": p, "dilation": d}
     source, result = encodings(shape)
     module, arrays = convolution(shape, source, result, seed=seed)
     expected = interpret(module, *arrays)

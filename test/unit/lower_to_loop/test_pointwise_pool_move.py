@@ -91,10 +91,10 @@ def test_relu_and_clamp_keep_nan_and_zero_signs(shape: tuple[int, ...]) -> None:
 
 
 POOLS = {
-    "2x2": dict(kernel_size=(2, 2), stride=(2, 2)),
-    "3x2 overlapping": dict(kernel_size=(3, 2), stride=(2, 1), padding=(1, 1)),
-    "ceil": dict(kernel_size=(3, 3), stride=(2, 2), padding=(1, 0), ceil_mode=True),
-    "ceil far": dict(kernel_size=(2, 2), stride=(3, 3), padding=(1, 1), ceil_mode=True),
+    "2x2": {"kernel_size": (2, 2), "stride": (2, 2)},
+    "3x2 overlapping": {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 1)},
+    "ceil": {"kernel_size": (3, 3), "stride": (2, 2), "padding": (1, 0), "ceil_mode": True},
+    "ceil far": {"kernel_size": (2, 2), "stride": (3, 3), "padding": (1, 1), "ceil_mode": True},
 }
 
 
