@@ -92,7 +92,7 @@ class ContractOp(IRDLOperation):
     def verify_(self) -> None:
         lhs, rhs = cast(Vector, self.lhs.type), cast(Vector, self.rhs.type)
         _require(self.acc.type == self.result.type, "result must have the type of the accumulator")
-        _require(lhs.get_shape()[-1] == rhs.get_shape()[-1], "operands differ in their last dimension")
+        _require(lhs.get_shape()[-1:] == rhs.get_shape()[-1:] != (), "operands differ in their last dimension")
         expected = (*lhs.get_shape()[:-1], *rhs.get_shape()[:-1])
         _require(tile_shape(self.acc.type) == expected, f"the accumulator must have shape {list(expected)}")
         elements = (str(lhs.element_type), str(rhs.element_type), str(tile_element(self.acc.type)))

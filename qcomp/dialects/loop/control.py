@@ -9,7 +9,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -120,6 +120,7 @@ class ForOp(IRDLOperation):
         for bound, operands in ((self.lower, self.lower_operands), (self.upper, self.upper_operands)):
             if bound.data.num_symbols != len(operands) or bound.data.num_dims or not bound.data.results:
                 raise VerifyException("bounds take one symbol per operand and have a result")
+            require_positive_divisors(bound.data)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -219,6 +220,14 @@ def _wrapped(text: str) -> bool:
 def parse_indices(parser: Parser) -> tuple[AffineMap, Sequence[SSAValue]]:
     """Parse what `print_indices` printed."""
     return parser.parse_affine_map_of_ssa_ids()
+
+
+def require_positive_divisors(indices: AffineMap) -> None:
+    """Raise VerifyException when an expression divides by what is not a positive constant."""
+    for expr in (part for result in indices.results for part in result.dfs()):
+        if isinstance(expr, AffineBinaryOpExpr) and expr.kind not in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul):
+            if not isinstance(expr.rhs, AffineConstantExpr) or expr.rhs.value < 1:
+                raise VerifyException("indices divide by positive constants only")
 
 
 def constant_map(*values: int) -> AffineMap:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AffineMapAttr,
     DenseArrayBase,
     IndexType,
@@ -40,7 +41,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.constant import DataAttr
-from qcomp.dialects.loop.control import parse_indices, print_indices
+from qcomp.dialects.loop.control import parse_indices, print_indices, require_positive_divisors
 
 MemRef = MemRefType[Attribute]
 Vector = VectorType[Attribute]
@@ -99,6 +100,7 @@ class _Access(IRDLOperation):
             raise VerifyException("one index per buffer dimension is needed")
         if indices.num_dims or indices.num_symbols != len(operands):
             raise VerifyException("indices take one symbol per operand")
+        require_positive_divisors(indices)
         tile = self.tile
         shape = tile.get_shape() if isinstance(tile, VectorType) else ()
         element = cast(Vector, tile).element_type if isinstance(tile, VectorType) else tile
@@ -263,6 +265,8 @@ class ViewOp(IRDLOperation):
     def verify_(self) -> None:
         source, result = cast(MemRef, self.source.type), self.result.type
         offset = self.offset.value.data
+        if DYNAMIC_INDEX in (*source.get_shape(), *result.get_shape()):
+            raise VerifyException("a view needs static shapes")
         if offset < 0 or offset + memref_bytes(result) > memref_bytes(source):
             raise VerifyException(f"{memref_bytes(result)} bytes from {offset} on do not lie inside {source}")
         if offset % element_bytes(result.element_type):

@@ -136,6 +136,13 @@ def require(condition: bool, message: str) -> None:
         raise VerifyException(message)
 
 
+def require_one_element(*values: SSAValue) -> None:
+    """Raise VerifyException unless the plain tensors among `values` have one element type: nn never promotes."""
+    kinds = {tensor(value).element_type for value in values if encoding_of(value.type) is None}
+    names = " and ".join(sorted(str(kind) for kind in kinds))
+    require(len(kinds) <= 1, f"operands of {names}: nn.cast one of them")
+
+
 def broadcast_shapes(left: Shape, right: Shape) -> Shape:
     """numpy's and torch's broadcasting of two shapes. Raises VerifyException when they do not go together."""
     rank = max(len(left), len(right))

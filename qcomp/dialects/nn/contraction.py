@@ -34,6 +34,7 @@ from qcomp.dialects.nn.base import (
     int_array,
     ints,
     require,
+    require_one_element,
     same_shape,
     shape,
     tensor,
@@ -72,6 +73,7 @@ class WeightedOp(RoleOp):
             require(same_shape(shape(self.bias), (channels,)), f"bias must have shape [{channels}]")
         if self.residual is not None:
             require(same_shape(shape(self.residual), result), f"residual must have the result's shape {list(result)}")
+        require_one_element(*self.operands)
         super().verify_()
 
 
@@ -242,6 +244,10 @@ class MatmulOp(NNOp):
 
     def infer_shape(self) -> Shape:
         return matmul_shape(shape(self.lhs), shape(self.rhs))
+
+    def verify_(self) -> None:
+        require_one_element(self.lhs, self.rhs)
+        super().verify_()
 
 
 def matmul_shape(lhs: Shape, rhs: Shape) -> Shape:

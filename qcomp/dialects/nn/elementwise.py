@@ -18,7 +18,17 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Commutative, Pure
 
-from qcomp.dialects.nn.base import ActivationAttr, NNOp, Shape, Tensor, broadcast_shapes, require, shape, tensor
+from qcomp.dialects.nn.base import (
+    ActivationAttr,
+    NNOp,
+    Shape,
+    Tensor,
+    broadcast_shapes,
+    require,
+    require_one_element,
+    shape,
+    tensor,
+)
 from qcomp.dialects.quant import Recipe
 
 
@@ -207,6 +217,10 @@ class BinaryOp(NNOp):
 
     def infer_shape(self) -> Shape:
         return broadcast_shapes(shape(self.lhs), shape(self.rhs))
+
+    def verify_(self) -> None:
+        require_one_element(self.lhs, self.rhs)
+        super().verify_()
 
 
 @irdl_op_definition

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, TensorType, f32, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -29,6 +29,7 @@ from qcomp.dialects.nn.base import (
     ints,
     normalize_axis,
     require,
+    require_one_element,
     same_shape,
     shape,
     tensor,
@@ -149,6 +150,10 @@ class CatOp(NNOp):
     def infer_shape(self) -> Shape:
         return cat_shape([shape(value) for value in self.inputs], self.dim.value.data)
 
+    def verify_(self) -> None:
+        require_one_element(*self.inputs)
+        super().verify_()
+
 
 def cat_shape(shapes: Sequence[Shape], dim: int) -> Shape:
     """The shape of tensors of `shapes` put together along `dim`."""
@@ -208,6 +213,7 @@ class EmbeddingOp(NNOp):
 
     def infer_shape(self) -> Shape:
         require(len(shape(self.weight)) == 2, "weight must have rank 2")
+        require(isinstance(tensor(self.indices).element_type, IntegerType), "indices must be integers")
         return (*shape(self.indices), shape(self.weight)[1])
 
 

@@ -45,7 +45,9 @@ class Pool2dOp(NNOp):
         value = shape(self.input)
         require(len(value) in (3, 4), "input must have rank 3 or 4")
         kernel, stride, padding = ints(self.kernel_size), ints(self.stride), ints(self.padding)
-        require(len(kernel) == len(stride) == len(padding) == 2, "kernel_size, stride and padding need 2 entries")
+        counts = {len(item) for item in (kernel, stride, padding, self.dilation_sizes)}
+        require(counts == {2}, "kernel_size, stride, padding and dilation need 2 entries")
+        require(min(self.dilation_sizes) >= 1, "dilation must be at least 1")
         ceil = bool(self.ceil_mode.value.data)
         sizes = [
             pooled_size(value[axis - 2], kernel[axis], stride[axis], padding[axis], self.dilation_sizes[axis], ceil)
@@ -120,6 +122,12 @@ class AvgPool2dOp(Pool2dOp):
                 "divisor_override": None if divisor_override is None else IntegerAttr(divisor_override, i64),
             },
         )  # fmt: skip
+
+    def verify_(self) -> None:
+        require(
+            self.divisor_override is None or self.divisor_override.value.data != 0, "divisor_override must not be 0"
+        )
+        super().verify_()
 
 
 @irdl_op_definition

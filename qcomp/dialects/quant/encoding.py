@@ -118,10 +118,19 @@ class Encoding:
         if not ((self.zero_points >= self.qmin) & (self.zero_points <= self.qmax)).all():
             bad = self.zero_points[(self.zero_points < self.qmin) | (self.zero_points > self.qmax)].reshape(-1)[0]
             raise VerifyException(f"zero point {bad} is outside the storage range <{self.qmin}:{self.qmax}>")
+        self._check_form()
+
+    def _check_form(self) -> None:
+        if not self.scales.size:
+            raise VerifyException("a quantized type needs a scale")
+        if self.per_tensor and self.scales.ndim:
+            raise VerifyException("a type without axis or blocks has one scale, not a list")
         if self.axis is not None and (self.scales.ndim != 1 or self.axis < 0):
             raise VerifyException("a per-axis type needs an axis >= 0 and a list of scales")
         if any(size < 1 for _, size in self.blocks):
             raise VerifyException("block sizes must be at least 1")
+        if len({axis for axis, _ in self.blocks}) != len(self.blocks):
+            raise VerifyException("two block sizes for one axis")
 
     def check_shape(self, shape: Sequence[int]) -> None:
         """Raise VerifyException unless the parameters fit a tensor of `shape` (dynamic: xDSL's DYNAMIC_INDEX)."""

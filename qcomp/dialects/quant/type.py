@@ -17,13 +17,13 @@ from contextvars import ContextVar
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, bf16
 from xdsl.ir import Attribute, Data, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from qcomp.dialects.constant import INLINE_LIMIT, DataAttr
+from qcomp.dialects.constant import INLINE_LIMIT, MAXIMUM_RANK, DataAttr
 from qcomp.dialects.element import is_float
 from qcomp.dialects.quant.encoding import Encoding, FloatArray, IntArray, storage_range
 
@@ -140,31 +140,38 @@ Nested = float | list["Nested"]
 def _parse_parameters(parser: AttrParser) -> tuple[FloatArray, IntArray]:
     nested = _parse_optional_nested(parser)
     if nested is None:
-        scales = _held(parser, parser.parse_attribute()).astype(np.float64)
+        scales = _held(parser, parser.parse_attribute(), "f").astype(np.float64)
         if parser.parse_optional_punctuation(":") is None:
             return scales, np.zeros(scales.shape, np.int64)
-        return scales, _held(parser, parser.parse_attribute()).astype(np.int64)
+        zeros = _held(parser, parser.parse_attribute(), "iu").astype(np.int64)
+        if zeros.shape != scales.shape:
+            parser.raise_error(f"{list(scales.shape)} scales and {list(zeros.shape)} zero points")
+        return scales, zeros
     try:
         return np.array(nested[0], np.float64), np.array(nested[1], np.int64)
     except ValueError:
         parser.raise_error("ragged list of quantization parameters")
 
 
-def _held(parser: AttrParser, attr: Attribute) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def _held(parser: AttrParser, attr: Attribute, kinds: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     if not isinstance(attr, DataAttr):
         parser.raise_error("quantization parameters are numbers or #nn.data")
+    if attr.array.dtype.kind not in kinds or attr.data.element == bf16:
+        parser.raise_error("scales are floats, zero points are integers")
     return attr.array
 
 
-def _parse_optional_nested(parser: AttrParser) -> tuple[Nested, Nested] | None:
+def _parse_optional_nested(parser: AttrParser, depth: int = 0) -> tuple[Nested, Nested] | None:
+    if depth > MAXIMUM_RANK:
+        parser.raise_error(f"quantization parameters nest deeper than {MAXIMUM_RANK}")
     if parser.parse_optional_punctuation("{") is None:
         scale = parser.parse_optional_number()
         if scale is None:
             return None
         zero = parser.parse_integer() if parser.parse_optional_punctuation(":") is not None else 0
         return float(scale), zero
-    pairs = [parser.expect(lambda: _parse_optional_nested(parser), "a scale expected")]
+    pairs = [parser.expect(lambda: _parse_optional_nested(parser, depth + 1), "a scale expected")]
     while parser.parse_optional_punctuation(",") is not None:
-        pairs.append(parser.expect(lambda: _parse_optional_nested(parser), "a scale expected"))
+        pairs.append(parser.expect(lambda: _parse_optional_nested(parser, depth + 1), "a scale expected"))
     parser.parse_punctuation("}")
     return [scale for scale, _ in pairs], [zero for _, zero in pairs]
