@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays in and out of the command line: what a program takes, .npz files, random data, one line about an array."""
+"""Arrays in and out of the command line: what a module takes, .npz files, random data, one line about an array."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 from zipfile import BadZipFile
@@ -14,6 +13,7 @@ from xdsl.dialects.builtin import IntegerType, MemRefType, ModuleOp, Signedness,
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qcomp.backend.interface import Port
 from qcomp.dialects.constant import Array
 from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
@@ -21,17 +21,6 @@ from qcomp.errors import QcompError
 
 SHOWN = 16
 """Arrays of up to this many elements are printed in full."""
-
-
-@dataclass(frozen=True)
-class Port:
-    """An input of a program; sizes are negative where they are symbolic, `low` and `high` bound integers."""
-
-    name: str
-    dtype: np.dtype[np.generic]
-    shape: tuple[int, ...]
-    low: int = 0
-    high: int = 0
 
 
 def input_ports(module: ModuleOp) -> list[Port]:
@@ -48,11 +37,15 @@ def input_ports(module: ModuleOp) -> list[Port]:
 
 
 def output_names(module: ModuleOp, count: int) -> list[str]:
-    """The names of main's `count` results: as the program gives them, where they differ, else output0, output1 ..."""
+    """The names of main's `count` results, output0, output1 ... where the program gives none."""
     results = _main(module).res_attrs
-    given = [] if results is None else [_given_name(attributes.data) for attributes in results]
-    names = [name for name in given if name]
-    return names if len(set(names)) == count else [f"output{index}" for index in range(count)]
+    given = [None] * count if results is None else [_given_name(attributes.data) for attributes in results]
+    return [name or f"output{index}" for index, name in enumerate(given)]
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """`names` if they differ, else output0, output1 ..."""
+    return list(names) if len(set(names)) == len(names) else [f"output{index}" for index in range(len(names))]
 
 
 def _main(module: ModuleOp) -> FuncOp:
@@ -78,7 +71,7 @@ def _port(name: str, kind: Attribute) -> Port:
         raise QcompError(f"input {name} has type {kind}, only tensors can be given", code="input")
     encoding = encoding_of(cast(Attribute, kind))
     low, high = (encoding.qmin, encoding.qmax) if encoding is not None else _range(element)
-    return Port(name, numpy_dtype(element), shape, low, high)
+    return Port(name, numpy_dtype(element).name, tuple(shape), low, high)
 
 
 def _range(element: Attribute) -> tuple[int, int]:
@@ -139,13 +132,14 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
     for port in ports:
         if min(port.shape, default=0) < 0:
             raise QcompError(f"input {port.name} has a symbolic size", code="input", hint="give it with --inputs")
-        if port.dtype.kind == "f":
-            array = np.asarray(generator.standard_normal(port.shape)).astype(port.dtype)
-        elif port.dtype.kind == "b":
+        dtype = np.dtype(port.dtype)
+        if dtype.kind == "f":
+            array = np.asarray(generator.standard_normal(port.shape)).astype(dtype)
+        elif dtype.kind == "b":
             array = np.asarray(generator.integers(0, 2, port.shape)).astype(np.bool_)
         else:
-            low, high = (0, 9) if port.dtype.itemsize >= 4 else (port.low, port.high)
-            array = np.asarray(generator.integers(low, high + 1, port.shape)).astype(port.dtype)
+            low, high = (0, 9) if dtype.itemsize >= 4 else (port.low, port.high)
+            array = np.asarray(generator.integers(low, high + 1, port.shape)).astype(dtype)
         arrays.append(array)
     return arrays
 

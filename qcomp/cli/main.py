@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Protocol, cast
@@ -13,7 +14,7 @@ from typing import Protocol, cast
 from qcomp import __version__
 from qcomp.cli.arguments import OneLineParser
 
-COMMANDS = ("run", "check", "passes", "targets")
+COMMANDS = ("compile", "run", "check", "bench", "passes", "targets")
 
 
 class Command(Protocol):
@@ -53,8 +54,11 @@ def main(args: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if args is None else list(args)
     debug = "--debug" in arguments or os.environ.get("QCOMP_DEBUG", "0") not in ("", "0")
     try:
-        parsed = make_parser().parse_args(arguments)
-        return parsed.run(parsed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _show_warning
+            parsed = make_parser().parse_args(arguments)
+            return parsed.run(parsed)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -62,6 +66,10 @@ def main(args: Sequence[str] | None = None) -> int:
         return 1 if exit_.code else 0
     except Exception as error:
         return _report(error, debug)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    sys.stderr.write(f"warning: {message}\n")
 
 
 def _report(error: Exception, debug: bool) -> int:

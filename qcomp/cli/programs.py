@@ -17,15 +17,19 @@ def is_artifact(path: str) -> bool:
     return Path(path).is_dir()
 
 
+def checked_program(path: str) -> Path:
+    """`path` if it is a .mlir or .pt2 file that is there. Raises QcompError otherwise."""
+    file = Path(path)
+    if not file.exists():
+        raise QcompError(f"{path}: no such file", code="file")
+    if file.suffix not in (".mlir", ".pt2"):
+        raise QcompError(f"{path} is neither .mlir nor .pt2", code="file")
+    return file
+
+
 def load_module(path: str) -> ModuleOp:
     """The module in a .mlir or .pt2 file. Raises QcompError for other files."""
     import qcomp
 
-    file = Path(path)
-    if not file.exists():
-        raise QcompError(f"{path}: no such file", code="file")
-    if file.suffix == ".mlir":
-        return qcomp.parse(file)
-    if file.suffix == ".pt2":
-        return qcomp.from_torch(path)
-    raise QcompError(f"{path} is neither .mlir nor .pt2 nor the folder of an artifact", code="file")
+    file = checked_program(path)
+    return qcomp.parse(file) if file.suffix == ".mlir" else qcomp.from_torch(file)

@@ -25,8 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print a line for each output, and save them when asked."""
     from qcomp.cli.arrays import describe_array, write_npz
+    from qcomp.cli.programs import is_artifact
 
-    named = _interpret(args)
+    named = _call(args) if is_artifact(args.program) else _interpret(args)
     for name, array in named.items():
         print(describe_array(name, array))
     if args.outputs:
@@ -34,13 +35,25 @@ def run(args: Namespace) -> int:
     return 0
 
 
+def _call(args: Namespace) -> dict[str, Array]:
+    import qcomp
+    from qcomp.cli.arrays import distinct_names, random_inputs, read_inputs
+
+    artifact = qcomp.load(args.program)
+    ports = artifact.interface.inputs
+    inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
+    outputs = artifact.run([port.accept(array) for port, array in zip(ports, inputs, strict=True)])
+    names = distinct_names([port.name for port in artifact.interface.outputs])
+    return dict(zip(names, outputs, strict=True))
+
+
 def _interpret(args: Namespace) -> dict[str, Array]:
     import qcomp
-    from qcomp.cli.arrays import input_ports, output_names, random_inputs, read_inputs
+    from qcomp.cli.arrays import distinct_names, input_ports, output_names, random_inputs, read_inputs
     from qcomp.cli.programs import load_module
 
     module = load_module(args.program)
     ports = input_ports(module)
     inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
     outputs = qcomp.interpret(module, *inputs, evaluator=args.evaluator)
-    return dict(zip(output_names(module, len(outputs)), outputs, strict=True))
+    return dict(zip(distinct_names(output_names(module, len(outputs))), outputs, strict=True))

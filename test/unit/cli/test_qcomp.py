@@ -55,7 +55,16 @@ def test_help_lists_every_command(folder: Path) -> None:
         ("run net.mlir", "one of the arguments --inputs --random is required"),
         ("run net.mlir --random x", "argument --random: invalid int value: 'x'"),
         ("run nosuch.mlir --random 1", "nosuch.mlir: no such file"),
-        ("run net.txt --random 1", "net.txt is neither .mlir nor .pt2 nor the folder of an artifact"),
+        ("run net.txt --random 1", "net.txt is neither .mlir nor .pt2"),
+        ("run empty --random 1", "empty is no saved artifact"),
+        ("compile net.mlir", "the following arguments are required: -o/--output"),
+        ("compile nosuch.pt2 -o out", "nosuch.pt2: no such file"),
+        ("compile net.txt -o out", "net.txt is neither .mlir nor .pt2"),
+        ("compile net.mlir -o out --target nosuch", "unknown target nosuch"),
+        ("compile net.mlir -o out --opt-level 4", "argument --opt-level: invalid choice: 4"),
+        ("compile net.mlir -o out --numerics nosuch", "numerics 'nosuch' is not supported"),
+        ("bench nosuch.mlir", "nosuch.mlir: no such file"),
+        ("bench net.mlir --seconds x", "argument --seconds: invalid float value: 'x'"),
         ("run net.mlir --inputs nosuch.npz", "nosuch.npz: No such file or directory"),
         ("run net.mlir --inputs net.mlir", "net.mlir is no .npz file of arrays"),
         ("run net.mlir --inputs one.npz", "one.npz holds other; the program takes pixels, n, q"),
@@ -68,6 +77,7 @@ def test_help_lists_every_command(folder: Path) -> None:
 )
 def test_errors_are_one_line(folder: Path, line: str, message: str) -> None:
     (folder / "net.txt").write_text("")
+    (folder / "empty").mkdir()
     np.savez(folder / "one.npz", other=np.zeros(2))
     np.savez(folder / "objects.npz", pixels=np.array([{}], dtype=object))
     np.savez(
@@ -178,3 +188,57 @@ def test_check_lists_all_unsupported_ops_at_once(folder: Path) -> None:
     result = run(folder, "check net.pt2")
     assert result.code == 1
     assert "fft" in result.out and "det" in result.out and "test_qcomp.py" in result.out
+
+
+QUANTIZED = """func.func @main(%x: tensor<2x3x9x8xf32> {nn.name = "image"}) -> (tensor<2x3x9x8xf32> {nn.name = "out"}) {
+  %o = quant.observe %x : tensor<2x3x9x8xf32> as !quant.uniform<i8:f32, 0.02:3>
+  %r = nn.relu %o : tensor<2x3x9x8xf32> -> tensor<2x3x9x8xf32>
+  %p = quant.observe %r : tensor<2x3x9x8xf32> as !quant.uniform<i8:f32, 0.01:-128>
+  func.return %p : tensor<2x3x9x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["native", "generic"])
+def test_compile_save_run(folder: Path, target: str) -> None:
+    """What is saved gives the interpreter's bits after the same passes, under the same names."""
+    (folder / "q.mlir").write_text(QUANTIZED)
+    x = (np.arange(432, dtype=np.float32).reshape(2, 3, 9, 8) - 200) / 77
+    np.savez(folder / "x.npz", image=x)
+    result = run(folder, f"compile q.mlir -o out --target {target} --name my-net")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("my_net for ") and result.out.endswith("saved in out\n")
+    assert (folder / "out" / "my_net.c").is_file() and (folder / "out" / "my_net.h").is_file()
+    assert shell.run("qcomp-opt q.mlir -p quantize,integer -o i.mlir", folder).code == 0
+    assert run(folder, "run i.mlir --inputs x.npz --outputs a.npz").code == 0
+    assert run(folder, "run out --inputs x.npz --outputs b.npz").code == 0
+    with np.load(folder / "a.npz") as a, np.load(folder / "b.npz") as b:
+        assert a.files == b.files == ["out"]
+        assert np.array_equal(a["out"].view(np.uint32), b["out"].view(np.uint32))
+    assert run(folder, "compile q.mlir -o out --opt-level 1 --verify-rewrites").code == 0
+    assert run(folder, "run out --random 4").out == run(folder, "run i.mlir --random 4").out
+    assert "holds other files" in fails(folder, "compile q.mlir -o .")
+    np.savez(folder / "wrong.npz", image=x[:1])
+    message = fails(folder, "run out --inputs wrong.npz")
+    assert message == "error: input image: expected shape [2, 3, 9, 8], got [1, 3, 9, 8]\n"
+
+
+def test_bench(folder: Path) -> None:
+    (folder / "q.mlir").write_text(QUANTIZED)
+    assert run(folder, "compile q.mlir -o out").code == 0
+    for line in ("bench out --seconds 0.01", "bench q.mlir --seconds 0.01 --target generic --random 3"):
+        result = run(folder, line)
+        assert (result.code, result.err) == (0, "")
+        first, second = result.out.splitlines()
+        assert first.startswith("q for ") and " ops, 0 MACs; weights 0 bytes" in first
+        assert "calls: least" in second and "GMAC/s" in second
+
+
+def test_warnings_are_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qcomp.backend import compile as compile_module
+
+    (folder / "q.mlir").write_text(QUANTIZED)
+    monkeypatch.setattr(compile_module, "find_compiler", lambda: None)
+    result = run(folder, "compile q.mlir -o out")
+    assert result.code == 0
+    assert result.err.startswith("warning: there is no C compiler here") and result.err.count("\n") == 1

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`qcomp compile`: turn a program into C, and build it where its target runs here."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qcomp.backend.artifact import Artifact
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The program, the folder, and what `qcomp.compile` can be told."""
+    parser.add_argument("program", help=".pt2 or .mlir file")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="folder of the artifact; replaced when it is one"
+    )
+    add_options(parser)
+    parser.add_argument("--name", help="what files and symbols begin with; by default the program's name")
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """The options that say how a program is compiled."""
+    parser.add_argument(
+        "--target", default="native", help="a name that `qcomp targets` lists; native: the best that runs here"
+    )
+    parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="0 is plain, 3 is fastest")
+    parser.add_argument("--numerics", default="float", help="how codes are rescaled: float")
+    parser.add_argument("--verify-rewrites", action="store_true", help="hold every pass to its letter; takes long")
+
+
+def run(args: Namespace) -> int:
+    """Compile, save, and say what became of it."""
+    artifact = compile_program(args, args.name)
+    artifact.save(args.output)
+    print(summary(artifact))
+    for line in float_ops(artifact):
+        print(line)
+    print(f"saved in {args.output}")
+    return 0
+
+
+def compile_program(args: Namespace, name: str | None = None) -> Artifact:
+    """The artifact of ``args.program`` by the options of `add_options`."""
+    import qcomp
+    from qcomp.cli.programs import checked_program
+
+    return qcomp.compile(
+        checked_program(args.program),
+        target=args.target,
+        opt_level=args.opt_level,
+        numerics=args.numerics,
+        name=name,
+        verify=args.verify_rewrites,
+    )
+
+
+def summary(artifact: Artifact) -> str:
+    """One line: target, work and the share of it in integers, bytes of weights and arena."""
+    report = artifact.report()
+    macs = sum(op["macs"] for op in report["ops"])
+    share = (
+        f", {report['macs_integer_share']:.1%} of the quantized ones in integers"
+        if report["macs_integer_share"]
+        else ""
+    )
+    return (
+        f"{artifact.manifest.name} for {report['target']}: {len(report['ops'])} ops, {macs:,} MACs{share}; "
+        f"weights {report['weight_bytes']:,} bytes, arena {report['arena_bytes']:,} bytes"
+    )
+
+
+def float_ops(artifact: Artifact) -> list[str]:
+    """Why ops of a quantized model stayed in float, each reason once."""
+    reasons = Counter((op["op"], op["reason"]) for op in artifact.report()["ops"] if op["reason"])
+    return [f"  in float: {op} x{count}: {reason}" for (op, reason), count in reasons.most_common()]
