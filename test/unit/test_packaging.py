@@ -118,9 +118,14 @@ def test_exported_program_runs_without_torch(core_environment: dict[str, str], t
 
     net = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(60, 4))
     torch.export.save(torch.export.export(net.eval(), (torch.randn(1, 2, 6, 7),)), tmp_path / "net.pt2")
-    code = "from qcomp.cli.main import main\nassert main(['run', 'net.pt2', '--random', '3']) == 0"
+    code = (
+        "from qcomp.cli.main import main\n"
+        "assert main(['run', 'net.pt2', '--random', '3']) == 0\n"
+        "assert main(['compile', 'net.pt2', '-o', 'out']) == 0\n"
+        "assert main(['run', 'out', '--random', '3']) == 0"
+    )
     done = python(code, core_environment, tmp_path)
-    assert done.returncode == 0 and "float32[1, 4]" in done.stdout, done.stderr
+    assert done.returncode == 0 and done.stdout.count("float32[1, 4]") == 2, done.stderr
 
 
 def test_links_on_top() -> None:
