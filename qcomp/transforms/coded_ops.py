@@ -27,7 +27,8 @@ from qcomp.dialects.nn import (
 )
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape, tensor
 from qcomp.dialects.quant import QuantizeOp, RequantizeOp, quantized_type
-from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32, is_identity_on_codes
+from qcomp.transforms.code_identities import is_identity_on_codes
+from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32
 from qcomp.transforms.rewriting import Refusal
 
 Average = AvgPool2dOp | AdaptiveAvgPool2dOp | MeanOp | SumOp

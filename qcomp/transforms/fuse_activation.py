@@ -9,13 +9,17 @@
     %2 = nn.clamp %1 {min = -1.0 : f32, max = 6.0 : f32}
  => %2 = nn.clamp %0 {min = 0.0 : f32, max = 6.0 : f32}
 
-Convolutions, linear and the binary ops take one. Relu is the clamp to [0, inf], NaN and -0.0 included; the clamp to
+    %1 = nn.conv2d %0, %w : ... -> tensor<...!q>
+    %2 = nn.clamp %1 {...} : tensor<...!q> -> tensor<...!q>
+ => %2 = nn.conv2d %0, %w {activation = ...} : ... -> tensor<...!q>
+
+Convolutions, linear and the binary ops take one. On codes, quantize(clamp(x)) is quantize(x) clamped to the codes of
+the bounds, as long as nothing is NaN. Relu is the clamp to [0, inf], NaN and -0.0 included; the clamp to
 [a, b] and then to [c, d] is the clamp to [max(a, c), min(max(b, c), d)], also where bounds are in disorder.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,41 +27,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Operation
 
-from qcomp.dialects.nn import ActivationAttr, BinaryOp, ClampAttr, ClampOp, ReluAttr, ReluOp, UnaryOp, WeightedOp
+from qcomp.dialects.nn import ActivationAttr, BinaryOp, ClampOp, DivOp, ReluAttr, ReluOp, UnaryOp, WeightedOp
 from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.quant import Encoding, default_recipe, encoding_of
+from qcomp.transforms.activations import Bounds, activation_attribute, bounds_of, merge
 from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.code_identities import MODERATE, is_identity_on_codes, largest_real
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user
-
-Bounds = tuple[float, float]
-RELU: Bounds = (0.0, math.inf)
-
-
-def bounds_of(op: Operation) -> Bounds | None:
-    """The interval that a relu or clamp op clamps to; None for any other op."""
-    if isinstance(op, ReluOp):
-        return RELU
-    return op.bounds if isinstance(op, ClampOp) else None
-
-
-def merge(first: Bounds, second: Bounds) -> Bounds | None:
-    """The bounds of the clamp to `first` and then to `second`.
-
-    Of bounds that compare equal the first one counts, as with the comparisons themselves (-0.0 against 0.0). None in
-    the one case that no clamp expresses: zeros of unlike sign as lower and upper bound.
-    """
-    (a, b), (c, d) = first, second
-    raised = b if b >= c else c
-    low, high = (a if a >= c else c), (raised if raised <= d else d)
-    if low == high == 0.0 and math.copysign(1.0, low) != math.copysign(1.0, high):
-        return None
-    return low, high
-
-
-def activation_attribute(bounds: Bounds) -> ActivationAttr:
-    """The attribute that clamps to `bounds`."""
-    if bounds == RELU and math.copysign(1.0, bounds[0]) > 0:
-        return ReluAttr()
-    return ClampAttr.of(*bounds)
 
 
 class MergeActivations(Rule[UnaryOp, Bounds]):
@@ -104,6 +80,8 @@ class FuseIntoProducer(Rule[UnaryOp, Fusion]):
         producer, bounds = op.input.owner, bounds_of(op)
         if bounds is None or not isinstance(producer, WeightedOp | BinaryOp):
             return None
+        if encoding_of(op.result.type) is not None:
+            return None
         if only_user(op.input) is not op:
             return Refusal(f"the result of {producer.name} has other uses")
         if any(not isinstance(tensor(value).element_type, Float32Type) for value in (producer.result, op.result)):
@@ -116,9 +94,55 @@ class FuseIntoProducer(Rule[UnaryOp, Fusion]):
         return Fusion(producer, activation_attribute(merged))
 
     def apply(self, op: UnaryOp, plan: Fusion, rewriter: Rewriter) -> None:
-        rewriter.set_property(plan.producer, "activation", plan.activation)
-        plan.producer.result.name_hint = op.result.name_hint
-        rewriter.replace(op, values=[plan.producer.result])
+        _take(op, plan, rewriter)
+
+
+class FuseCodes(Rule[UnaryOp, Fusion]):
+    """clamp(conv(x)) on codes => conv(x) {activation}; relu, linear, add, sub, mul, maximum and minimum alike.
+
+    Precondition: the clamp keeps the encoding, per tensor, and quantize undoes dequantize; nothing else uses the
+    producer's result; the producer cannot make NaN: its operands are codes of numbers below 2**60.
+    """
+
+    matches: ClassVar = (ReluOp, ClampOp)
+
+    def plan(self, op: UnaryOp) -> Fusion | Refusal | None:
+        producer, bounds, encoding = op.input.owner, bounds_of(op), encoding_of(op.result.type)
+        if bounds is None or encoding is None or not isinstance(producer, WeightedOp | BinaryOp):
+            return None
+        if only_user(op.input) is not op:
+            return Refusal(f"the result of {producer.name} has other uses")
+        if op.input.type != op.result.type or not encoding.per_tensor or not is_identity_on_codes(encoding, op.recipe):
+            return Refusal("the codes between the bounds change")
+        if any(_has_other_recipe(item, encoding) for item in (op, producer)):
+            return Refusal("the bounds may quantize otherwise by another recipe")
+        if _may_be_nan(producer):
+            return Refusal(f"{producer.name} may make NaN")
+        merged = bounds if producer.activation is None else merge(producer.activation.bounds, bounds)
+        if merged is None:
+            return Refusal("the merged bounds are zeros of unlike sign")
+        return Fusion(producer, activation_attribute(merged))
+
+    def apply(self, op: UnaryOp, plan: Fusion, rewriter: Rewriter) -> None:
+        _take(op, plan, rewriter)
+
+
+def _has_other_recipe(op: Operation, encoding: Encoding) -> bool:
+    recipe = getattr(op, "recipe", None)
+    return recipe is not None and recipe != default_recipe(encoding)
+
+
+def _may_be_nan(op: WeightedOp | BinaryOp) -> bool:
+    if isinstance(op, WeightedOp):
+        return False
+    encodings = [encoding_of(value.type) for value in op.operands]
+    return isinstance(op, DivOp) or any(item is None or largest_real(item) >= MODERATE for item in encodings)
+
+
+def _take(op: UnaryOp, plan: Fusion, rewriter: Rewriter) -> None:
+    rewriter.set_property(plan.producer, "activation", plan.activation)
+    plan.producer.result.name_hint = op.result.name_hint
+    rewriter.replace(op, values=[plan.producer.result])
 
 
 @dataclass(frozen=True)
@@ -129,4 +153,4 @@ class FuseActivationPass(QcompPass):
     letter: ClassVar[Letter] = Letter.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, [MergeActivations(), FuseIntoProducer()])
+        apply_rules(op, [MergeActivations(), FuseCodes(), FuseIntoProducer()])

@@ -34,7 +34,7 @@ PIPELINES: dict[str, str] = {
     "O1": "remove-identities,fold-constants,cse,fold-batch-norm,compose-reshapes,compose-permutes,fold-constants,dce",
     "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
     "O2": "lower-batch-norm,fold-constants,fuse-activation,dce",
-    "integer": "propagate-qdq,fuse-qdq,remove-identities,fold-constants,dce",
+    "integer": "propagate-qdq,fuse-qdq,fuse-activation,remove-identities,fold-constants,dce",
 }
 """Pipelines by name. Only `quantize` changes numbers on purpose: it is for prepared graphs."""
 
@@ -44,7 +44,6 @@ _AFTER: dict[tuple[str, str], str] = {
     ("insert-qdq", "fold-batch-norm"): "batch norms are folded before any quantize is placed",
     ("fuse-activation", "fold-batch-norm"): "a batch norm behind an activation is none that can be folded",
     ("fuse-qdq", "insert-qdq"): "what it inserts would stay unfused",
-    ("fuse-qdq", "fuse-activation"): "ops on codes take their activation in fuse-qdq",
     ("unsigned-activations", "fuse-qdq"): "the storage of activations is chosen when ops work on codes",
 }
 """(earlier, later): why `later` does not come after `earlier`."""

@@ -31,8 +31,9 @@ from qcomp.dialects.nn import CatOp, ConstantOp, ExpandOp, MaxPool2dOp, PadOp, P
 from qcomp.dialects.nn.base import UNKNOWN, Shape, ints, shape, tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, RequantizeOp, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.code_identities import is_identity_on_codes
 from qcomp.transforms.coded_ops import same_fill
-from qcomp.transforms.qdq_pattern import codes_of, encoded, is_identity_on_codes
+from qcomp.transforms.qdq_pattern import codes_of, encoded
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user
 
 Movement = ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp

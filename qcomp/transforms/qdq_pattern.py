@@ -4,20 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects.nn import ActivationAttr, AddOp, BinaryOp, UnaryOp, WeightedOp
 from qcomp.dialects.nn.base import shape, tensor
-from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, Recipe, encoding_of
-from qcomp.transforms.fuse_activation import activation_attribute, bounds_of, merge
+from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, encoding_of
+from qcomp.transforms.activations import activation_attribute, bounds_of, merge
+from qcomp.transforms.code_identities import MAX_WIDTH
 from qcomp.transforms.rewriting import Refusal, only_user
-
-MAX_WIDTH = 16
-"""The widest codes that float32 arithmetic rounds and shifts exactly."""
 
 
 def codes_of(value: SSAValue) -> SSAValue | None:
@@ -116,28 +112,3 @@ def _with_residual(add: AddOp, activation: ActivationAttr | None) -> Body | Refu
 def is_float32(*values: SSAValue) -> bool:
     """Whether all of `values` are f32 tensors."""
     return all(isinstance(tensor(value).element_type, Float32Type) for value in values)
-
-
-@lru_cache(maxsize=4096)
-def is_identity_on_codes(encoding: Encoding, recipe: Recipe | None) -> bool:
-    """Whether quantize(dequantize(q)) is q for every code: shown by trying them all."""
-    from qcomp.interpreter.reference.quantize import dequantize, quantize
-
-    if encoding.width > MAX_WIDTH or encoding.blocks or not isinstance(encoding.expressed, Float32Type):
-        return False
-    codes = np.arange(encoding.qmin, encoding.qmax + 1).astype(encoding.dtype)
-    if encoding.axis is not None:
-        codes = np.broadcast_to(codes, (encoding.scales.size, codes.size))
-        encoding = encoding.with_axis(0)
-    return bool((quantize(dequantize(codes, encoding), encoding, recipe) == codes).all())
-
-
-def is_shift_of_codes(source: Encoding, target: Encoding, recipe: Recipe | None) -> bool:
-    """Whether requantizing adds the difference of the zero points to every code, by trying them all."""
-    from qcomp.interpreter.reference.quantize import requantize
-
-    if not (source.per_tensor and target.per_tensor) or max(source.width, target.width) > MAX_WIDTH:
-        return False
-    codes = np.arange(source.qmin, source.qmax + 1).astype(source.dtype)
-    expected = codes.astype(np.int64) + (target.zero_point - source.zero_point)
-    return bool((requantize(codes, source, target, recipe) == expected).all())

@@ -8,8 +8,10 @@
 
 Reshape and expand to the same static shape, the identity permutation, the whole slice, padding by nothing, cat of one
 operand, cast and requantize to the same type, storage casts there and back, max pools over single elements, averages of
-single codes, clamp to [-inf, inf], x * 1, x / 1, x + -0.0, x - 0.0. (x + 0.0 is none: it turns -0.0 into 0.0. Nor is
-the average of one float, whose sum starts at 0.0.)
+single codes, clamp to [-inf, inf], relu and clamp of codes that all lie between the bounds (relu with its zero point at
+the lower end; with zero point 0 in signed codes it stays), x * 1, x / 1, x + -0.0, x - 0.0.
+
+x + 0.0 is none: it turns -0.0 into 0.0. Nor is the average of one float, whose sum starts at 0.0.
 """
 
 from __future__ import annotations
@@ -39,14 +41,18 @@ from qcomp.dialects.nn import (
     MulOp,
     PadOp,
     PermuteOp,
+    ReluOp,
     ReshapeOp,
     SliceOp,
     SubOp,
+    UnaryOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape
 from qcomp.dialects.quant import CastStorageOp, RequantizeOp, encoding_of
+from qcomp.interpreter.reference.quantize import code_of
+from qcomp.transforms.activations import bounds_of
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.qdq_pattern import is_identity_on_codes
+from qcomp.transforms.code_identities import is_identity_on_codes
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
 
@@ -102,7 +108,15 @@ def _is_single(op: MaxPool2dOp | AvgPool2dOp) -> bool:
 
 
 def _clamp(op: Operation) -> SSAValue | None:
-    return op.operands[0] if cast(ClampOp, op).bounds == (-math.inf, math.inf) else None
+    """On codes, relu and clamp do nothing when the bounds quantize to the ends of the range or beyond."""
+    encoding, bounds = encoding_of(op.results[0].type), bounds_of(op)
+    if encoding is None:
+        return op.operands[0] if bounds == (-math.inf, math.inf) else None
+    recipe = cast(UnaryOp, op).recipe
+    if bounds is None or not encoding.per_tensor or not is_identity_on_codes(encoding, recipe):
+        return None
+    low, high = (code_of(bound, encoding, recipe) for bound in bounds)
+    return op.operands[0] if (low, high) == (encoding.qmin, encoding.qmax) else None
 
 
 def _storage(op: Operation) -> SSAValue | None:
@@ -131,7 +145,8 @@ def _is_filled(value: SSAValue, number: float) -> bool:
 _FORMS: dict[type[Operation], Callable[[Operation], SSAValue | None]] = {
     ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize, AdaptiveAvgPool2dOp: _averaged,
     PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat, MaxPool2dOp: _max_pool, AvgPool2dOp: _avg_pool,
-    ClampOp: _clamp, CastStorageOp: _storage, MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,
+    ClampOp: _clamp, ReluOp: _clamp, CastStorageOp: _storage,
+    MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,
 }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, RequantizeOp, encoding_of, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.qdq_pattern import is_shift_of_codes
+from qcomp.transforms.code_identities import MODERATE, is_shift_of_codes, largest_real
 from qcomp.transforms.rewriting import refuse
 
 _MAY_BE_NAN = (nn.DivOp, nn.SqrtOp, nn.RsqrtOp)
@@ -137,8 +137,7 @@ def _is_free(owner: Operation, value: SSAValue) -> bool:
 @lru_cache(maxsize=4096)
 def _problem(encoding: Encoding) -> str | None:
     """Why values of this encoding stay as they are; None when they need not."""
-    reach = max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
-    if reach * encoding.scale >= 2.0**60:
+    if largest_real(encoding) >= MODERATE:
         return "the real numbers are so large that arithmetic on them can make NaN"
     if not is_shift_of_codes(encoding, moved(encoding), None):
         return "requantizing does not keep every code"

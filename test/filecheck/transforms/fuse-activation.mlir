@@ -77,8 +77,8 @@ func.func @producer(%x: tensor<7xf32>) -> tensor<7xf32> {
 
 // -----
 
-// Must not fuse or merge: arithmetic in another type, or on codes.
-func.func @types(%x: tensor<7xf64>, %y: tensor<7xi8>, %q: tensor<7x!quant.uniform<i8:f32, 0.5:1>>) -> (tensor<7xf64>, tensor<7xf64>, tensor<7xi8>, tensor<7x!quant.uniform<i8:f32, 0.5:1>>) {
+// Must not fuse or merge: arithmetic in another type.
+func.func @types(%x: tensor<7xf64>, %y: tensor<7xi8>) -> (tensor<7xf64>, tensor<7xf64>, tensor<7xi8>) {
   %m = nn.mul %x, %x : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
   // expected-remark@+1 {{nn.mul computes on f64, not f32}}
   %r = nn.relu %m : tensor<7xf64> -> tensor<7xf64>
@@ -88,10 +88,51 @@ func.func @types(%x: tensor<7xf64>, %y: tensor<7xi8>, %q: tensor<7x!quant.unifor
   %n = nn.add %y, %y : (tensor<7xi8>, tensor<7xi8>) -> tensor<7xi8>
   // expected-remark@+1 {{nn.add computes on i8, not f32}}
   %u = nn.relu %n : tensor<7xi8> -> tensor<7xi8>
-  %a = nn.add %q, %q : (tensor<7x!quant.uniform<i8:f32, 0.5:1>>, tensor<7x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<7x!quant.uniform<i8:f32, 0.5:1>>
-  // expected-remark-re@+1 {{nn.add computes on !quant.uniform{{.*}}, not f32}}
-  %v = nn.relu %a : tensor<7x!quant.uniform<i8:f32, 0.5:1>> -> tensor<7x!quant.uniform<i8:f32, 0.5:1>>
-  func.return %r, %t, %u, %v : tensor<7xf64>, tensor<7xf64>, tensor<7xi8>, tensor<7x!quant.uniform<i8:f32, 0.5:1>>
+  func.return %r, %t, %u : tensor<7xf64>, tensor<7xf64>, tensor<7xi8>
+}
+
+// -----
+
+!q = tensor<4x2x!quant.uniform<i8:f32, 0.2:5>>
+!x = tensor<4x3x!quant.uniform<i8:f32, 0.03:-7>>
+
+// On codes: where the encoding stays.
+// CHECK-LABEL: func.func @codes
+func.func @codes(%x: !x, %y: !q) -> (!q, !q) {
+  // CHECK: [[L:%[^ ]+]] = nn.linear %x, {{.*}} {activation = #nn.clamp<0.000000e+00 : f32, 6.000000e+00 : f32>}
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.add %y, [[L]] {activation = #nn.clamp<0.000000e+00 : f32, 9.000000e+00 : f32>}
+  // CHECK-NEXT: func.return [[L]], [[A]]
+  %w = nn.constant dense<[[5, -7, 127], [-2, 88, 1]]> : tensor<2x3x!quant.uniform<i8:f32, 0.01>>
+  %l = nn.linear %x, %w : (!x, tensor<2x3x!quant.uniform<i8:f32, 0.01>>) -> !q
+  %c = nn.clamp %l {min = 0.0 : f32, max = 6.0 : f32} : !q -> !q
+  %a = nn.add %y, %c {activation = #nn.clamp<-3.0 : f32, 9.0 : f32>} : (!q, !q) -> !q
+  %r = nn.relu %a : !q -> !q
+  func.return %c, %r : !q, !q
+}
+
+// Must not fuse on codes: another use; another encoding; per channel; another recipe; a producer that may make NaN.
+// CHECK-LABEL: func.func @codes_keep
+func.func @codes_keep(%x: !q, %z: tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>, %h: tensor<4x2x!quant.uniform<i8:f32, 1.0e+30>>) -> (!q, !q, tensor<4x2x!quant.uniform<i8:f32, 0.2:4>>, tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>, !q, !q, !q) {
+  // CHECK-COUNT-6: nn.relu
+  %a = nn.add %x, %x : (!q, !q) -> !q
+  // expected-remark@+1 {{FuseCodes refused 'nn.relu': the result of nn.add has other uses}}
+  %b = nn.relu %a : !q -> !q
+  %c = nn.mul %x, %x : (!q, !q) -> !q
+  // expected-remark@+1 {{the codes between the bounds change}}
+  %d = nn.relu %c : !q -> tensor<4x2x!quant.uniform<i8:f32, 0.2:4>>
+  %e = nn.mul %z, %z : (tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>, tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>) -> tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>
+  // expected-remark@+1 {{the codes between the bounds change}}
+  %f = nn.relu %e : tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>> -> tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>
+  %g = nn.sub %x, %b {recipe = f32} : (!q, !q) -> !q
+  // expected-remark@+1 {{the bounds may quantize otherwise by another recipe}}
+  %i = nn.relu %g : !q -> !q
+  %j = nn.div %x, %b : (!q, !q) -> !q
+  // expected-remark@+1 {{nn.div may make NaN}}
+  %k = nn.relu %j : !q -> !q
+  %l = nn.sub %h, %h : (tensor<4x2x!quant.uniform<i8:f32, 1.0e+30>>, tensor<4x2x!quant.uniform<i8:f32, 1.0e+30>>) -> !q
+  // expected-remark@+1 {{nn.sub may make NaN}}
+  %m = nn.relu %l : !q -> !q
+  func.return %a, %b, %d, %f, %i, %k, %m : !q, !q, tensor<4x2x!quant.uniform<i8:f32, 0.2:4>>, tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}>>, !q, !q, !q
 }
 
 // -----

@@ -51,6 +51,28 @@ func.func @codes(%q: !q) -> !q {
   func.return %d : !q
 }
 
+// Relu and clamp of codes: gone when no code lies outside of the bounds.
+// CHECK-LABEL: func.func @bounds
+func.func @bounds(%x: tensor<7x!quant.uniform<i8:f32, 0.5:-128>>, %y: tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>>, %z: tensor<7x!quant.uniform<u8:f32, 0.5>>, %w: tensor<7x!quant.uniform<i16:f32, 0.5:-32768>>) -> (tensor<7x!quant.uniform<i8:f32, 0.5:-128>>, tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>>, tensor<7x!quant.uniform<u8:f32, 0.5>>, tensor<7x!quant.uniform<i16:f32, 0.5:-32768>>) {
+  // CHECK-NEXT: nn.neg
+  // CHECK-NEXT: nn.neg
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.relu {{.*}}i8<-127:127>
+  // CHECK-NEXT: nn.neg
+  // CHECK-NEXT: nn.clamp
+  // CHECK-NEXT: nn.neg
+  // CHECK-NEXT: func.return
+  %a = nn.neg %x : tensor<7x!quant.uniform<i8:f32, 0.5:-128>> -> tensor<7x!quant.uniform<i8:f32, 0.5:-128>>
+  %b = nn.relu %a : tensor<7x!quant.uniform<i8:f32, 0.5:-128>> -> tensor<7x!quant.uniform<i8:f32, 0.5:-128>>
+  %c = nn.neg %y : tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>> -> tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>>
+  %d = nn.relu %c : tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>> -> tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>>
+  %e = nn.neg %z : tensor<7x!quant.uniform<u8:f32, 0.5>> -> tensor<7x!quant.uniform<u8:f32, 0.5>>
+  %f = nn.clamp %e {min = 0.0 : f32, max = 127.0 : f32} : tensor<7x!quant.uniform<u8:f32, 0.5>> -> tensor<7x!quant.uniform<u8:f32, 0.5>>
+  %g = nn.clamp %f {min = 0.0 : f32, max = 128.0 : f32} : tensor<7x!quant.uniform<u8:f32, 0.5>> -> tensor<7x!quant.uniform<u8:f32, 0.5>>
+  %h = nn.neg %w : tensor<7x!quant.uniform<i16:f32, 0.5:-32768>> -> tensor<7x!quant.uniform<i16:f32, 0.5:-32768>>
+  %i = nn.relu %h : tensor<7x!quant.uniform<i16:f32, 0.5:-32768>> -> tensor<7x!quant.uniform<i16:f32, 0.5:-32768>>
+  func.return %b, %d, %g, %i : tensor<7x!quant.uniform<i8:f32, 0.5:-128>>, tensor<7x!quant.uniform<i8<-127:127>:f32, 0.5>>, tensor<7x!quant.uniform<u8:f32, 0.5>>, tensor<7x!quant.uniform<i16:f32, 0.5:-32768>>
+}
+
 // Must not go: 0.0 added (it turns -0.0 into 0.0), 1 / x, 0 - x, an activation, a broadcast, a divisor, another encoding.
 // CHECK-LABEL: func.func @keep
 func.func @keep(%x: !t, %q: !q, %s: tensor<5x7xf32>) -> (!t, tensor<2x3x5x7x!quant.uniform<i8:f32, 0.5:4>>, !t) {
