@@ -30,6 +30,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from qcomp.dialects import loop
 
 MemRef = MemRefType[Attribute]
+_NO_OVERFLOW = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,14 @@ class Builder:
         mapping, operands = affine_map(indices)
         properties = loop.access_properties(mapping, over, steps, valid)
         self.do(loop.StoreOp.build(operands=[value, memref, operands], properties=properties))
+
+    def sum(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """lhs + rhs of integers known not to overflow."""
+        return self.add(arith.AddiOp(lhs, rhs, overflow=_NO_OVERFLOW))
+
+    def difference(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """lhs - rhs of integers known not to overflow."""
+        return self.add(arith.SubiOp(lhs, rhs, overflow=_NO_OVERFLOW))
 
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """`value` repeated over leading dimensions; unchanged when it has the shape already."""

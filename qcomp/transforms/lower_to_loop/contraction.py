@@ -130,7 +130,8 @@ def contraction_kernel(
     """The kernel for `target`, its tile chosen by cost."""
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.kernel_rows * geometry.runs * -(-geometry.run // dot)
-    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps)
+    distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
+    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held)
 
@@ -153,11 +154,7 @@ class _Body:
 
     def emit(self) -> None:
         g, spec, b = self.spec.geometry, self.spec, self.b
-        if "zero_points" in self.use:
-            self.epilogue.zero_point = b.load(self.use["zero_points"], [0]) if spec.epilogue.quantized else None
-            if spec.epilogue.residual:
-                self.epilogue.residual_zero_point = b.load(self.use["zero_points"], [1])
-                self.epilogue.residual_multiplier = b.load(self.use["residual_multiplier"], [0])
+        self.epilogue.load_scalars(b, spec.epilogue, self.use)
         with ExitStack() as stack:
             image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch > 1 else Index()
             group = stack.enter_context(b.loop(0, g.groups, kind="parallel")).index if g.groups > 1 else Index()

@@ -144,11 +144,7 @@ def build_depthwise(spec: DepthwiseKernel, name: str, where: LocationAttr) -> Fu
     func, b, values = kernel(name, arguments, where)
     use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
     scalars = Operands()
-    if "zero_points" in use:
-        scalars.zero_point = b.load(use["zero_points"], [0]) if spec.epilogue.quantized else None
-        if spec.epilogue.residual:
-            scalars.residual_zero_point = b.load(use["zero_points"], [1])
-            scalars.residual_multiplier = b.load(use["residual_multiplier"], [0])
+    scalars.load_scalars(b, spec.epilogue, use)
     columns = 1 if spec.lanes == 1 else min(PIXELS, spec.width)
     whole = spec.width - spec.width % columns
     with b.loop(0, spec.batch) as image, b.loop(0, spec.height, kind="parallel") as row:

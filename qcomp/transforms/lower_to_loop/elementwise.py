@@ -179,7 +179,7 @@ def dequantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     shape = loop.tile_shape(tile.type)
     wide = b.add(loop.ExtendOp(tile, codes.unsigned))
     if codes.zero_point:
-        wide = b.add(arith.SubiOp(wide, b.integer(codes.zero_point, shape)))
+        wide = b.difference(wide, b.integer(codes.zero_point, shape))
     return b.add(arith.MulfOp(b.add(loop.ToFloatOp(wide)), b.real(codes.scale, shape)))
 
 
@@ -191,7 +191,7 @@ def quantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     scaled = b.add(arith.MulfOp(tile, b.real(codes.inverse, shape)))
     rounded = b.add(loop.RoundOp(scaled, False, codes.nan - codes.zero_point))
     if codes.zero_point:
-        rounded = b.add(arith.AddiOp(rounded, b.integer(codes.zero_point, shape)))
+        rounded = b.sum(rounded, b.integer(codes.zero_point, shape))
     return b.add(loop.NarrowOp(rounded, codes.low, codes.high))
 
 
@@ -210,8 +210,8 @@ _BINARY: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
     nn.SubOp: arith.SubfOp,
     nn.MulOp: arith.MulfOp,
     nn.DivOp: arith.DivfOp,
-    nn.MaximumOp: arith.MaximumfOp,
-    nn.MinimumOp: arith.MinimumfOp,
+    nn.MaximumOp: loop.MaximumOp,
+    nn.MinimumOp: loop.MinimumOp,
 }
 
 

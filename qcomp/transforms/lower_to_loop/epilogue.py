@@ -7,7 +7,7 @@ come from buffers, so that those layers share a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,9 @@ ROUND_LIMIT = 2.0**22
 class Epilogue:
     """What a kernel's code depends on. `integer` False: a float accumulator, where only `clamp` applies.
 
-    shift: of the accumulator; quantized: the result is codes in [low, high]; residual: one is added, read as
-    `residual_unsigned`; bounded: rounding cannot saturate; clamp: real bounds for a float result.
+    shift: of the accumulator; quantized: the result is codes in [low, high], its zero point not 0 if `offset`;
+    residual: one is added, read as `residual_unsigned`, its zero point not 0 if `residual_offset`; bounded: rounding
+    cannot saturate; clamp: real bounds for a float result.
     """
 
     integer: bool
@@ -38,11 +39,13 @@ class Epilogue:
     residual_unsigned: bool = False
     bounded: bool = False
     clamp: tuple[float, float] | None = None
+    offset: bool = False
+    residual_offset: bool = False
 
     @property
     def reads_zero_points(self) -> bool:
         """Whether zero points of the result or the residual take part."""
-        return self.quantized or self.residual
+        return self.offset or self.residual_offset
 
     @staticmethod
     def of(plan: IntegerPlan) -> Epilogue:
@@ -52,6 +55,7 @@ class Epilogue:
             True, plan.shift, plan.output is not None, plan.act_min, plan.act_max,
             residual is not None, residual is not None and not residual.signed,
             _largest(plan) <= ROUND_LIMIT, None if plan.output is not None else plan.activation,
+            plan.output is not None and plan.output.zero_point != 0, residual is not None and residual.zero_point != 0,
         )  # fmt: skip
 
 
@@ -75,6 +79,15 @@ class Operands:
     zero_point: SSAValue | None = None
     residual_zero_point: SSAValue | None = None
 
+    def load_scalars(self, b: Builder, spec: Epilogue, use: Mapping[str, SSAValue]) -> None:
+        """Read the scalars that `spec` needs from the kernel's arguments `use`."""
+        if spec.offset:
+            self.zero_point = b.load(use["zero_points"], [0])
+        if spec.residual_offset:
+            self.residual_zero_point = b.load(use["zero_points"], [1])
+        if spec.residual:
+            self.residual_multiplier = b.load(use["residual_multiplier"], [0])
+
 
 def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> SSAValue:
     """The result tile of an accumulator tile."""
@@ -83,17 +96,18 @@ def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> 
         return _clamped(b, spec, acc)
     if spec.shift and use.bias is not None:
         acc = b.add(arith.ShLIOp(acc, b.integer(spec.shift, shape)))
-        acc = b.add(arith.AddiOp(acc, b.broadcast(use.bias, shape)))
+        acc = b.sum(acc, b.broadcast(use.bias, shape))
     total = _scaled(b, acc, use.multiplier, shape)
-    if spec.residual and use.residual is not None and use.residual_zero_point is not None:
+    if spec.residual and use.residual is not None:
         codes = b.add(loop.ExtendOp(use.residual, spec.residual_unsigned))
-        codes = b.add(arith.SubiOp(codes, b.broadcast(use.residual_zero_point, shape)))
+        if use.residual_zero_point is not None:
+            codes = b.difference(codes, b.broadcast(use.residual_zero_point, shape))
         total = b.add(arith.AddfOp(total, _scaled(b, codes, use.residual_multiplier, shape)))
     if not spec.quantized:
         return _clamped(b, spec, total)
     codes = b.add(loop.RoundOp(total, spec.bounded))
     if use.zero_point is not None:
-        codes = b.add(arith.AddiOp(codes, b.broadcast(use.zero_point, shape)))
+        codes = b.sum(codes, b.broadcast(use.zero_point, shape))
     return b.add(loop.NarrowOp(codes, spec.low, spec.high))
 
 

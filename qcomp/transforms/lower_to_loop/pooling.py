@@ -277,15 +277,15 @@ class _Reduction:
         tile = load_lanes(b, self.use["x"], spec.source, indices, self.lane or 0, part.shape, part.valid)
         if spec.kind == "max":
             if spec.source_codes is None:
-                return b.add(arith.MaximumfOp(acc, tile))
+                return b.add(loop.MaximumOp(tile, acc))
             return b.add((arith.MaxUIOp if spec.source_codes.unsigned else arith.MaxSIOp)(acc, tile))
         if spec.source_codes is None:
             return b.add(arith.AddfOp(acc, tile))
         wide = b.add(loop.ExtendOp(tile, spec.source_codes.unsigned))
         zero = spec.source_codes.zero_point
         if zero:
-            wide = b.add(arith.SubiOp(wide, b.integer(zero, part.shape)))
-        return b.add(arith.AddiOp(acc, wide))
+            wide = b.difference(wide, b.integer(zero, part.shape))
+        return b.sum(acc, wide)
 
     def _average(self, acc: SSAValue, position: dict[int, Index | int], part: Chunk) -> SSAValue:
         spec, b = self.spec, self.b
@@ -300,5 +300,5 @@ class _Reduction:
             return real
         rounded = b.add(loop.RoundOp(real, spec.bounded))
         if codes.zero_point:
-            rounded = b.add(arith.AddiOp(rounded, b.integer(codes.zero_point, part.shape)))
+            rounded = b.sum(rounded, b.integer(codes.zero_point, part.shape))
         return b.add(loop.NarrowOp(rounded, codes.low, codes.high))

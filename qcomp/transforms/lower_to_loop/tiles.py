@@ -8,6 +8,7 @@ accumulator per pair, the vectors and one pixel in registers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,8 +43,15 @@ class Region:
     columns: int
 
 
-def choose_tile(target: Target, height: int, width: int, channels: int, steps: int) -> Tile:
-    """The tile for an output of height x width pixels and `channels`, with `steps` inner iterations."""
+_CONFLICT = 1.6
+"""How much slower the inner loop is when the pixels of a tile evict one another from the first-level cache."""
+
+
+def choose_tile(target: Target, height: int, width: int, channels: int, steps: int, pixel_bytes: int = 0) -> Tile:
+    """The tile for an output of height x width pixels and `channels`, with `steps` inner iterations.
+
+    pixel_bytes: distance of the input of neighbouring output pixels.
+    """
     if target.lanes == 1:
         return Tile(1, 1, 1)
     blocks = -(-channels // target.lanes)
@@ -54,7 +62,14 @@ def choose_tile(target: Target, height: int, width: int, channels: int, steps: i
         for rows, columns in _pixels(height, width)
         if rows * columns * vectors + vectors + 1 <= target.registers - 1
     ]
-    return min(candidates, key=lambda tile: (_cost(tile, height, width, blocks, steps), tile.rows, -tile.columns))
+    room = _conflict_free(target, pixel_bytes)
+    return min(candidates, key=lambda tile: (_cost(tile, height, width, blocks, steps, room), tile.rows, -tile.columns))
+
+
+def _conflict_free(target: Target, pixel_bytes: int) -> int:
+    """How many pixels that far apart stay in the first-level cache beside the weights that stream through it."""
+    sets = target.cache_way_bytes // math.gcd(target.cache_way_bytes, max(pixel_bytes, 1))
+    return max(sets, 1) * (target.cache_ways - 2)
 
 
 def _pixels(height: int, width: int) -> Iterator[tuple[int, int]]:
@@ -65,7 +80,7 @@ def _pixels(height: int, width: int) -> Iterator[tuple[int, int]]:
             yield rows, width
 
 
-def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int) -> float:
+def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: int) -> float:
     total = 0.0
     for vectors, count in ((tile.vectors, blocks // tile.vectors), (blocks % tile.vectors, 1)):
         if not vectors or not count:
@@ -75,6 +90,7 @@ def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int) -> float
             tiles = (region.bottom - region.top) * (region.right - region.left) // pixels
             # Dependent chains: a multiply-add has a latency of 4 cycles and two can start per two cycles.
             step = max(pixels * vectors, (pixels + vectors) * _LOAD_COST, 4.0)
+            step *= _CONFLICT if pixels > room else 1.0
             total += count * tiles * (steps * step + pixels * vectors * _EPILOGUE + _LOOP)
     return total
 
