@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from qcomp.backend.artifact import load
+    from qcomp.backend.compare import compare
     from qcomp.backend.compile import compile
     from qcomp.dialects.context import context
     from qcomp.dialects.text import parse, save
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "QcompError", "__version__", "compile", "context", "from_torch", "interpret", "load", "parse", "run_passes", "save",
+    "QcompError", "__version__", "compare", "compile", "context", "from_torch", "interpret", "load", "parse",
+    "run_passes", "save",
 ]  # fmt: skip
 
 _HOMES = {
     "QcompError": "qcomp.errors",
+    "compare": "qcomp.backend.compare",
     "compile": "qcomp.backend.compile",
     "context": "qcomp.dialects.context",
     "from_torch": "qcomp.frontend",

@@ -63,7 +63,7 @@ class Artifact:
         the target does not run here.
         """
         values = self.interface.flatten(inputs, keywords)
-        torch_arrays = _torch_arrays(values)
+        torch_arrays = torch_arrays_for(values)
         if torch_arrays is not None:
             ports = self.interface.inputs
             values = [torch_arrays.to_array(value, port.name) for value, port in zip(values, ports, strict=True)]
@@ -150,7 +150,7 @@ def _copier(place: Path) -> WriteSources:
     return lambda artifact, target: copy_sources(artifact.manifest.files, place, target)
 
 
-def _torch_arrays(values: object) -> Any:
+def torch_arrays_for(values: object) -> Any:
     """The module `torch_arrays` when one of `values` is a tensor; None otherwise, and then torch is not imported."""
     if "torch" not in sys.modules:
         return None

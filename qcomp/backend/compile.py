@@ -18,6 +18,7 @@ from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
 from qcomp.backend.manifest import Manifest
+from qcomp.backend.marks import mark_values
 from qcomp.backend.report import integer_macs, ops_report, quantized_macs
 from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
@@ -88,7 +89,8 @@ def emit(
 ) -> Emitted:  # fmt: skip
     """The first half of `compile`: everything that needs no C compiler."""
     chosen, notes = _choose_target(target)
-    module, title = _import(program, example_inputs)
+    module, title = import_program(program, example_inputs)
+    mark_values(module)
     interface = interface_of(module)
     steps = pipelines(module, chosen, opt_level)
     run_passes(module, steps.reference, verify)
@@ -144,8 +146,8 @@ def _choose_target(name: str) -> tuple[Target, list[str]]:
     return target, []
 
 
-def _import(program: object, example_inputs: Sequence[object] | None) -> tuple[ModuleOp, str]:
-    """A module that may be changed, and what to call it."""
+def import_program(program: object, example_inputs: Sequence[object] | None) -> tuple[ModuleOp, str]:
+    """The program as a module that may be changed, and what to call it."""
     if isinstance(program, ModuleOp):
         return program.clone(), "net"
     from qcomp.dialects.text import parse

@@ -81,6 +81,11 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def text_digest(text: str) -> str:
+    """The SHA-256 of a text file."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _check_names(folder: Path, manifest: Manifest) -> None:
     """A manifest names files of its own folder only."""
     names = [*manifest.files, *([manifest.library] if manifest.library else [])]

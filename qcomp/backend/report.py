@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from qcomp.backend.marks import unmarked
 from qcomp.dialects import nn
 from qcomp.dialects.location import describe, module_path, source_line
 from qcomp.dialects.nn.base import shape
@@ -56,7 +57,7 @@ def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dic
     compute = _compute(op)
     place = describe(op.location)
     found = reasons.get((place, op.name), []) if compute.startswith("f") else []
-    name = module_path(op.location) or (op.results[0].name_hint if op.results else None) or op.name
+    name = module_path(op.location) or (unmarked(op.results[0]) if op.results else None) or op.name
     row: dict[str, Any] = {
         "name": name, "op": op.name, "loc": source_line(op.location), "macs": macs(op), "compute": compute,
     }  # fmt: skip

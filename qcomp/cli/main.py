@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from qcomp import __version__
 from qcomp.cli.arguments import OneLineParser
 
-COMMANDS = ("compile", "run", "check", "bench", "passes", "targets")
+COMMANDS = ("compile", "run", "check", "compare", "bench", "passes", "targets")
 
 
 class Command(Protocol):
