@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -185,6 +186,13 @@ def build(name: str, seed: int = 0) -> nn.Module:
     """The network `name` with seeded weights, in evaluation mode."""
     torch.manual_seed(seed)
     return settle(NETWORKS[name][0](), example(name, 7))
+
+
+@cache
+def exported(name: str) -> tuple[nn.Module, Inputs, torch.export.ExportedProgram]:
+    """The network `name`, its inputs, and its (non-strict) export; made once, not to be changed."""
+    model, inputs = build(name), example(name)
+    return model, inputs, torch.export.export(model, inputs)
 
 
 def settle(model: nn.Module, inputs: Inputs) -> nn.Module:

@@ -1,68 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every handler against eager torch, before and after decomposition: types, shapes and numbers."""
+"""Handlers of float and integer ops against eager torch, before and after decomposition."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
-from torch import nn
+from eager import Call, Case, compare, ints, r
 from torch.nn import functional as F
-from torch.utils._pytree import tree_leaves
-from xdsl.dialects.func import FuncOp
 
 from qcomp.errors import QcompError
 from qcomp.frontend import from_torch
-from qcomp.frontend.graph import OBSERVE
 from qcomp.frontend.ops import HANDLERS
-from qcomp.interpreter.run import interpret
-
-SEEN: set[str] = set()
-Case = tuple[Callable[..., Any], tuple[torch.Tensor, ...]]
-
-
-def r(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def ints(*shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
-    return torch.randint(-9, 9, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
-
-
-class Call(nn.Module):
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
-
-
-def compare(function: Callable[..., Any], *inputs: torch.Tensor, tolerance: float = 2e-6) -> None:
-    model = Call(function).eval()
-    with torch.no_grad():
-        expected = tree_leaves(model(*(value.clone() for value in inputs)))
-    program = torch.export.export(model, inputs)
-    for form in (program, program.run_decompositions()):
-        SEEN.update(str(node.target) for node in form.graph.nodes if node.op == "call_function")
-        module = from_torch(form)
-        main = module.body.block.first_op
-        assert isinstance(main, FuncOp) and main.res_attrs is not None
-        names = [str(attributes.data["nn.name"]) for attributes in main.res_attrs]
-        found = interpret(module, *(value.numpy() for value in inputs))
-        for name, left, right in zip(names, found, expected, strict=True):
-            right = right.numpy()
-            assert (left.dtype, left.shape) == (right.dtype, right.shape), name
-            if right.dtype.kind == "f":
-                assert np.allclose(left, right, tolerance, tolerance, equal_nan=True), name
-            else:
-                assert np.array_equal(left, right), name
-
 
 EXACT: dict[str, Case] = {
     "add": (lambda x, y: (x + y, x + 2, 2.5 + x, torch.add(x, y, alpha=2)), (r(2, 3), r(3, seed=1))),
@@ -206,61 +157,6 @@ def test_close(names: tuple[str, ...]) -> None:
     together(CLOSE, names, 2e-6)
 
 
-Q: Any = torch.ops.quantized_decomposed
-SCALES, ZEROS = torch.tensor([0.02, 0.5, 0.007]), torch.tensor([3, -5, 0])
-
-
-@pytest.mark.parametrize(
-    ("dtype", "low", "high", "zero"),
-    [("int8", -128, 127, 3), ("int8", -127, 127, -9), ("uint8", 0, 255, 77), ("uint8", 0, 127, 5), ("int16", -32768, 32767, 250)],
-)  # fmt: skip
-def test_per_tensor(dtype: str, low: int, high: int, zero: int) -> None:
-    kind = getattr(torch, dtype)
-
-    def body(x: torch.Tensor) -> Any:
-        codes = Q.quantize_per_tensor(x, 0.02, zero, low, high, kind)
-        return codes, Q.dequantize_per_tensor(codes, 0.02, zero, low, high, kind)
-
-    compare(body, torch.linspace(-5, 5, 1001), tolerance=0.0)
-
-
-def test_per_channel() -> None:
-    def body(x: torch.Tensor) -> Any:
-        codes = Q.quantize_per_channel(x, SCALES, ZEROS, 1, -128, 127, torch.int8)
-        return codes, Q.dequantize_per_channel(codes, SCALES, ZEROS, 1, -128, 127, torch.int8)
-
-    compare(body, r(50, 3, 2) * 3, tolerance=0.0)
-
-
-def test_tensor_parameters_and_other_encodings() -> None:
-    def body(x: torch.Tensor) -> Any:
-        scale, zero = torch.tensor(0.02), torch.tensor(4)
-        codes = Q.quantize_per_tensor.tensor(x, scale, zero, -128, 127, torch.int8)
-        doubled = Q.dequantize_per_tensor(codes, 0.04, 4, -128, 127, torch.int8)
-        moved = Q.dequantize_per_tensor(codes.t().reshape(-1), 0.02, 4, -100, 100, torch.int8)
-        none = Q.dequantize_per_channel(codes, SCALES, None, 0, -128, 127, torch.int8)
-        return codes, doubled, moved, none, codes + 1
-
-    compare(body, r(3, 4), tolerance=0.0)
-
-
-def test_codes_outside_their_range() -> None:
-    codes = torch.arange(-128, 128).to(torch.int8).reshape(2, 128)
-
-    def body(x: torch.Tensor) -> Any:
-        return x + Q.dequantize_per_tensor(codes, 0.02, 4, -127, 127, torch.int8)
-
-    compare(body, r(2, 128), tolerance=0.0)
-
-
-def test_bfloat16() -> None:
-    model = Call(lambda x: ((x.bfloat16() * 0.3).float(), (x.bfloat16() + 1.0).float())).eval()
-    x = r(200)
-    module = from_torch(torch.export.export(model, (x,)))
-    for left, right in zip(interpret(module, x.numpy()), model(x), strict=True):
-        assert np.array_equal(left, right.numpy())
-
-
 @pytest.mark.parametrize(
     ("body", "match"),
     [
@@ -277,7 +173,7 @@ def test_refused_by_name(body: Callable[..., Any], match: str) -> None:
     program = torch.export.export(Call(body), (r(2, 3, 4, 6),))
     with pytest.raises(QcompError, match=match) as caught:
         from_torch(program)
-    assert "test_ops.py:" in str(caught.value)
+    assert "; at eager.py:" in str(caught.value)
 
 
 def test_every_target_exists() -> None:
@@ -287,127 +183,3 @@ def test_every_target_exists() -> None:
         if namespace in ("aten", "quantized_decomposed", "prims"):
             assert hasattr(getattr(torch.ops, namespace), operation), name
             assert overload in getattr(getattr(torch.ops, namespace), operation).overloads(), name
-
-
-X, Y, ROW = r(2, 6), r(2, 6, seed=1), r(1, 6)
-DIRECT: list[tuple[str, tuple[Any, ...]]] = [
-    (
-        "aten._convolution.default",
-        (r(1, 2, 5, 6), r(3, 2, 2, 3), None, [1, 2], [0, 1], [1, 1], False, [0, 0], 1, False, False, True, True),
-    ),
-    ("aten._reshape_copy.default", (X, [3, 4])),
-    ("aten._unsafe_view.default", (X, [4, -1])),
-    ("aten.view_copy.default", (X, [3, 4])),
-    ("aten.reshape_as.default", (X, r(3, 4))),
-    ("aten.absolute.default", (X,)),
-    ("aten.negative.default", (X,)),
-    ("aten.positive.default", (X,)),
-    ("aten.add.Scalar", (X, 3, 0.5)),
-    ("aten.sub.Scalar", (X, 3, 2)),
-    ("aten.rsub.Scalar", (X, 3, 2)),
-    ("aten.mul.Scalar", (X, 3)),
-    ("aten.div.Scalar", (X, 4)),
-    ("aten.subtract.Tensor", (X, Y)),
-    ("aten.multiply.Tensor", (X, Y)),
-    ("aten.divide.Tensor", (X, Y)),
-    ("aten.true_divide.Tensor", (ints(2, 6), Y)),
-    ("aten.min.other", (X, Y)),
-    ("aten.alias_copy.default", (X,)),
-    ("aten.detach_copy.default", (X,)),
-    ("aten.lift_fresh.default", (X,)),
-    ("aten.contiguous.default", (X,)),
-    ("aten.resolve_conj.default", (X,)),
-    ("aten.resolve_neg.default", (X,)),
-    ("aten.copy.default", (X, ints(6))),
-    ("aten.alpha_dropout.default", (X, 0.5, False)),
-    ("aten.feature_dropout.default", (X, 0.5, False)),
-    ("aten.feature_alpha_dropout.default", (X, 0.5, False)),
-    ("aten.arange.start", (2, 9)),
-    ("aten.clamp_min.default", (X, 0.25)),
-    ("aten.clip.default", (X, None, 0.25)),
-    ("aten.broadcast_to.default", (ROW, [3, 6])),
-    ("aten.expand_copy.default", (ROW, [3, -1])),
-    ("aten.concat.default", ([X, Y], 1)),
-    ("aten.concatenate.default", ([X, Y],)),
-    ("aten.conv3d.padding", (r(1, 2, 3, 4, 5), r(3, 2, 1, 2, 3), None, [1, 1, 1], "same")),
-    ("aten.movedim.intlist", (r(2, 3, 4), [0, 1], [2, 0])),
-    ("aten.permute_copy.default", (r(2, 3, 4), [2, 0, 1])),
-    ("aten.swapdims.default", (r(2, 3, 4), 0, -1)),
-    ("aten.t_copy.default", (X,)),
-    ("aten.transpose_copy.int", (r(2, 3, 4), 1, 2)),
-    ("aten.new_full.default", (X, [2, 3], 1.5)),
-    ("aten.new_ones.default", (ints(2), [2, 3])),
-    ("aten.new_zeros.default", (X, [3])),
-    ("aten.ones_like.default", (ints(2),)),
-    ("aten.zeros.default", ([2, 3],)),
-    ("aten.select_copy.int", (X, 1, -2)),
-    ("aten.slice_copy.Tensor", (X, 1, 1, 5, 2)),
-    ("aten.special_erf.default", (X,)),
-    ("aten.special_softmax.default", (X, 1)),
-    ("aten.split.default", (X, [2, 4], 1)),
-    ("aten.split.sizes", (X, [2, 4], 1)),
-    ("aten.split_copy.Tensor", (X, 4, 1)),
-    ("aten.split_with_sizes_copy.default", (X, [1, 5], 1)),
-    ("aten.unbind_copy.int", (X, 1)),
-    ("aten.squeeze_copy.dim", (ROW, 0)),
-    ("aten.squeeze_copy.dims", (ROW, [0, 1])),
-    ("aten.unsqueeze_copy.default", (X, -1)),
-    ("aten.to.device", (X, torch.device("cpu"), torch.float64)),
-    ("aten.to.dtype_layout", (X, torch.int32)),
-    ("aten.to.other", (X, ints(1))),
-    ("prims.convert_element_type.default", (X, torch.float64)),
-    ("quantized_decomposed.convert_element_type.no_fuse", (X, torch.float64)),
-    ("quantized_decomposed.fake_quant_per_channel.default", (r(50, 3), SCALES, ZEROS, 1, -128, 127)),
-    (
-        "quantized_decomposed.dequantize_per_tensor.tensor",
-        (ints(6, dtype=torch.int8), torch.tensor(0.1), torch.tensor(3), -9, 9, torch.int8),
-    ),
-]
-PARAMETERS = ("scale", "scales", "zero_point", "zero_points")
-
-
-@pytest.mark.parametrize(("target", "arguments"), DIRECT, ids=[target for target, _ in DIRECT])
-def test_direct(target: str, arguments: tuple[Any, ...]) -> None:
-    """Ops that the exporter writes rarely, called in a graph made by hand."""
-    namespace, operation, overload = target.split(".")
-    op = getattr(getattr(getattr(torch.ops, namespace), operation), overload)
-    graph, root, inputs = torch.fx.Graph(), nn.Module(), list[torch.Tensor]()
-
-    def place(value: Any, name: str) -> Any:
-        if isinstance(value, list) and value and isinstance(value[0], torch.Tensor):
-            return [place(part, name) for part in value]
-        if not isinstance(value, torch.Tensor):
-            return value
-        if name in PARAMETERS:
-            root.register_buffer(name, value)
-            return graph.get_attr(name)
-        inputs.append(value)
-        return graph.placeholder(f"x{len(inputs)}")
-
-    names = [argument.name for argument in op._schema.arguments]
-    keywords = {a.name for a in op._schema.arguments if a.kwarg_only}
-    given = [(name, place(value, name), value) for name, value in zip(names, arguments, strict=False)]
-    node = graph.call_function(
-        op,
-        tuple(value for name, value, _ in given if name not in keywords),
-        {name: value for name, value, _ in given if name in keywords},
-    )
-    expected = op(*(v for n, _, v in given if n not in keywords), **{n: v for n, _, v in given if n in keywords})
-    many = isinstance(expected, list | tuple)
-    graph.output(
-        tuple(graph.call_function(operator.getitem, (node, i)) for i in range(len(expected))) if many else node
-    )
-    module = from_torch(torch.fx.GraphModule(root, graph), inputs)
-    SEEN.add(target)
-    found = interpret(module, *(value.numpy() for value in inputs))
-    for left, right in zip(found, tree_leaves(expected), strict=True):
-        assert (left.dtype, left.shape) == (right.numpy().dtype, tuple(right.shape))
-        assert np.allclose(left, right.numpy(), 1e-6, 1e-6)
-
-
-def test_every_handler_was_run() -> None:
-    if len(SEEN) < 150:
-        pytest.skip("needs the whole file")
-    elsewhere = {OBSERVE, "dim_order_ops._to_dim_order_copy.default"}
-    two = {f"quantized_decomposed.{way}quantize_per_tensor.tensor2" for way in ("", "de")}
-    assert set(HANDLERS) - SEEN <= elsewhere | two
