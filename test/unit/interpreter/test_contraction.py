@@ -165,6 +165,30 @@ def test_code_rule(activation: Any, with_residual: bool):
     assert total > 20_000 and differ <= total // 1000, f"{differ} of {total}"
 
 
+def test_ties_round_to_even():
+    """With scales that are powers of two, every second accumulator ends half-way between two codes."""
+    source, kind, out = Encoding.make(0.25, 3), Encoding.make([0.5], qmin=-127, axis=0), Encoding.make(0.25, 5)
+    codes = np.arange(-128, 128).astype(np.int8)[:, None]
+    w = np.ones((1, 1), np.int8)
+    for bias in (None, np.array([0.125], np.float32)):
+        plan = integer_plan(w, source, kind, out, bias=bias)
+        halves = (codes.astype(np.int64) - 3) + (0 if bias is None else 1)
+        expected = np.clip([[round(half / 2) + 5] for half in halves[:, 0].tolist()], -128, 127)
+        assert integer_linear(codes, w, plan).tolist() == expected.tolist()
+
+
+def test_shifted_bias_to_the_last_bit():
+    """Small sums of a float result show every bit of (acc << k) + bias_k."""
+    rng = np.random.default_rng(12)
+    kind = weight_encoding(rng, 5)
+    x, w = random_codes(rng, I8, 40, 2), random_codes(rng, kind, 5, 2)
+    bias = rng.normal(0, 0.01, 5).astype(np.float32)
+    plan = integer_plan(w, I8, kind, None, bias=bias)
+    held = (((x.astype(np.int64) - I8.zero_point) @ w.T.astype(np.int64)) << plan.shift) + plan.bias
+    assert plan.shift == 12 and (np.abs(held) < 2**24).sum() > 20
+    assert same_bits(integer_linear(x, w, plan), held.astype(np.int32).astype(np.float32) * plan.multiplier)
+
+
 def test_linear_and_matmul():
     rng = np.random.default_rng(8)
     kind = weight_encoding(rng, 6)

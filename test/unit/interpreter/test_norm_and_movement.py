@@ -82,7 +82,8 @@ MOVES: dict[str, Any] = {
     "reshape": lambda x, *t: nn.ReshapeOp(x, [6, 20], *t),
     "permute": lambda x, *t: nn.PermuteOp(x, [2, 0, 3, 1], *t),
     "expand": lambda x, *t: nn.ExpandOp(x, [7, 2, 3, 4, 5], *t),
-    "slice": lambda x, *t: nn.SliceOp(x, 3, 1, 5, 2, *t),
+    "slice": lambda x, *t: nn.SliceOp(x, 3, 1, 3, 1, *t),
+    "slice_step": lambda x, *t: nn.SliceOp(x, 2, 0, 3, 2, *t),
     "cat": lambda x, *t: nn.CatOp([x, x, x], 1, *t),
     "pad": lambda x, *t: nn.PadOp(x, [0, 1, 0, 2], [3, 0, 0, 1], -0.7, *t),
 }

@@ -164,6 +164,14 @@ def test_adaptive_average_and_mean_of_codes(target: Encoding | None):
             assert adaptive[n, c, i, j] == exact_average(part.sum(), part.size, target)
 
 
+def test_averages_that_are_ties_round_to_even():
+    kind = Encoding.make(0.25, 3)
+    pairs = np.stack([np.full(256, -7), np.arange(-128, 128)], axis=1).astype(np.int8)
+    module = program(lambda add, x: add(nn.MeanOp(x, (1,), False, quantized(kind, 256))), quantized(kind, 256, 2))
+    expected = [round(Fraction(int(b) - 7 - 2 * 3, 2)) + 3 for _, b in pairs]
+    assert interpret(module, pairs)[0].tolist() == expected
+
+
 def test_average_code_rule():
     """Against quantize(op(dequantize)): at most 1 code, in at most n/1000 elements."""
     codes = random_codes(np.random.default_rng(6), SOURCE, 8, 32, 14, 14)
@@ -188,17 +196,18 @@ def test_largest_of_codes_is_exact():
     codes = random_codes(np.random.default_rng(7), SOURCE, 2, 3, 7, 8)
     channels = Encoding.make([0.1, 0.2, 0.3], [3, 4, 5], signed=False, axis=1)
 
-    def build(add: Any, x: Any, y: Any) -> Any:
+    def build(add: Any, x: Any, y: Any, z: Any) -> Any:
         results = []
-        for value, kind in ((x, SOURCE), (x, TARGET), (y, channels)):
+        for value, kind in ((x, SOURCE), (x, TARGET), (y, channels), (z, TARGET)):
             real = add(DequantizeOp(value))
             plain = add(QuantizeOp(add(nn.MaxPool2dOp(real, (3, 2), (2, 1), (1, 0), (2, 1), True)), kind))
             results += [add(nn.MaxPool2dOp(value, (3, 2), (2, 1), (1, 0), (2, 1), True, plain.type)), plain]
         plain = add(QuantizeOp(add(nn.AmaxOp(add(DequantizeOp(x)), (1, 3), False)), SOURCE))
         return [*results, add(nn.AmaxOp(x, (1, 3), False, plain.type)), plain]
 
-    module = program(build, quantized(SOURCE, 2, 3, 7, 8), quantized(channels, 2, 3, 7, 8))
-    results = interpret(module, codes, random_codes(np.random.default_rng(8), channels, 2, 3, 7, 8))
+    module = program(build, *(quantized(kind, 2, 3, 7, 8) for kind in (SOURCE, channels, TARGET)))
+    low = np.minimum(random_codes(np.random.default_rng(9), TARGET, 2, 3, 7, 8), -50).astype(np.int8)
+    results = interpret(module, codes, random_codes(np.random.default_rng(8), channels, 2, 3, 7, 8), low)
     for ours, expected in zip(results[::2], results[1::2], strict=True):
         assert same_bits(ours, expected)
 
