@@ -17,9 +17,9 @@ from qcomp.frontend.graph import Argument, Graph, Node, Ref, references
 _SELF_VIEWS = (
     "view reshape view_as reshape_as _unsafe_view permute transpose t numpy_T mT mH adjoint movedim moveaxis swapaxes "
     "swapdims slice select narrow expand expand_as broadcast_to squeeze unsqueeze flatten unflatten ravel split "
-    "split_with_sizes tensor_split hsplit vsplit dsplit chunk unbind diagonal unfold as_strided view_as_real "
-    "view_as_complex real imag atleast_1d atleast_2d atleast_3d sum_to_size contiguous to type_as conj resolve_conj "
-    "resolve_neg positive"
+    "split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk tensor_split hsplit vsplit dsplit chunk unbind "
+    "diagonal unfold as_strided view_as_real view_as_complex real imag atleast_1d atleast_2d atleast_3d sum_to_size "
+    "contiguous to type_as conj resolve_conj resolve_neg positive"
 )
 _INPUT_VIEWS = "dropout feature_dropout alpha_dropout feature_alpha_dropout"
 # op -> the argument whose storage the result may share

@@ -133,6 +133,8 @@ class _Importer:
         for ref, value in zip(names, listed, strict=False):
             if ref is None:
                 continue
+            if ref.name in self.builder.values:
+                raise QcompError(f"value {ref.name[:80]} is defined twice", code="malformed-pt2")
             if value is None:
                 if ref.name in self._users:
                     raise QcompError(f"result {ref.name} is not supported", hint="only the first result is")

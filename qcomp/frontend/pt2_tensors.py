@@ -39,11 +39,11 @@ class Payloads:
         folders = ("weights", "constants") if stored_in_weights else ("constants", "weights")
         folder = next((folder for folder in folders if name in self._tables[folder]), None)
         if folder is None:
-            raise self.archive.error(f"lacks the data of {name[:200]}", code="missing-record")
+            raise self.archive.error(f"lacks the data of {name[:200]!r}", code="missing-record")
         entry = as_object(self._tables[folder][name], name)
         if entry.get("use_pickle") or entry.get("tensor_meta") is None:
             raise self.archive.error(
-                f"holds {name[:200]} as a pickled object, which qcomp never loads",
+                f"holds {name[:200]!r} as a pickled object, which qcomp never loads",
                 code="pickled",
                 hint="a tensor subclass: run_decompositions({}) or dequantize it before torch.export.save",
             )
@@ -55,9 +55,9 @@ class Payloads:
         shape, strides = (_static(meta, key) for key in ("sizes", "strides"))
         (offset,) = _static({"storage_offset": [meta.get("storage_offset", {"as_int": 0})]}, "storage_offset")
         if len(shape) != len(strides) or min((*shape, *strides, offset), default=0) < 0:
-            raise malformed(f"size, stride or offset of {name[:200]}")
+            raise malformed(f"size, stride or offset of {name[:200]!r}")
         if meta.get("layout") != _STRIDED:
-            raise QcompError(f"{name[:200]} is a sparse tensor, which is not supported", code="unsupported-layout")
+            raise QcompError(f"{name[:200]!r} is a sparse tensor, which is not supported", code="unsupported-layout")
         identity = (record, dtype, shape, strides, offset)
         return TensorData(dtype, shape, lambda: self._read(name, record, dtype, shape, strides, offset), identity)
 
@@ -73,7 +73,7 @@ class Payloads:
         last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         if (last + 1) * holder.itemsize > storage.size:
             raise self.archive.error(
-                f"is inconsistent: {name[:200]} needs {(last + 1) * holder.itemsize} bytes of {storage.size}"
+                f"is inconsistent: {name[:200]!r} needs {(last + 1) * holder.itemsize} bytes of {storage.size}"
             )
         self._count(prod(shape) * holder.itemsize, name)
         elements = _elements(storage, holder)
@@ -85,7 +85,7 @@ class Payloads:
         """Expanded views (stride 0) may claim far more elements than the file holds: keep the sum within reason."""
         self._logical_bytes += logical_bytes
         if self._logical_bytes > _EXPANSION_FLOOR + _EXPANSION * self.archive.size():
-            raise self.archive.error(f"expands to too much data at {name[:200]}", code="archive-bomb")
+            raise self.archive.error(f"expands to too much data at {name[:200]!r}", code="archive-bomb")
 
 
 def _elements(storage: Bytes, holder: np.dtype[np.generic]) -> Array:

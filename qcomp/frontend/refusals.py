@@ -35,13 +35,18 @@ def refusal_error(refusals: Sequence[Refusal]) -> QcompError:
     return QcompError(
         f"{count} op{'s' if count != 1 else ''} of the program cannot be imported:\n" + "\n".join(lines),
         code="unsupported-op",
-        op=first.target,
+        op=_printable(first.target),
     )
 
 
+def _printable(text: str | None) -> str:
+    """`text` on one line without control characters: targets and names come from files."""
+    return "".join(char if char.isprintable() else "?" for char in (text or "")[:1000])
+
+
 def _line(key: tuple[str, str, str | None], found: Sequence[Refusal]) -> str:
-    target, reason, hint = key
-    places = list(dict.fromkeys(refusal.location for refusal in found if refusal.location))
+    target, reason, hint = (_printable(part) for part in key)
+    places = list(dict.fromkeys(_printable(refusal.location) for refusal in found if refusal.location))
     shown = ", ".join(places[:_MAX_PLACES]) + (", ..." if len(places) > _MAX_PLACES else "")
     text = f"  {target} x{len(found)}: {reason}"
     return text + (f"; at {shown}" if shown else "") + (f" (hint: {hint})" if hint else "")

@@ -17,7 +17,9 @@ from qcomp.frontend.symbols import Expr, Number, symbol
 MAX_TEXT = 4096
 """Longest accepted expression text."""
 MAX_DEPTH = 48
-"""Deepest accepted nesting."""
+"""Deepest accepted nesting of parentheses and calls."""
+MAX_OPERATORS = 256
+"""Most infix operators in one expression; each may nest the result by one."""
 
 # sympy and torch class names -> our operation; torch.utils._sympy.functions defines the second half.
 _FUNCTIONS = {
@@ -88,7 +90,7 @@ class _Parser:
     def __init__(self, text: str):
         self.text = text
         self.position = 0
-        self.depth = 0
+        self.depth = self.operators = 0
         self.kind = self.token = ""
         self.advance()
 
@@ -123,6 +125,9 @@ class _Parser:
         left = self.unary()
         while self.kind == "mark" and self.token in _BINARY and _BINARY[self.token][1] > strength:
             operation, inner = _BINARY[self.token]
+            self.operators += 1
+            if self.operators > MAX_OPERATORS:
+                raise self.fail()
             self.advance()
             right = self.binary(inner)
             left = _make("add", left, _make("mul", -1, right)) if operation == "sub" else _make(operation, left, right)

@@ -15,6 +15,9 @@ from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 
+MAX_PIECES = 1 << 14
+"""Most results of one op."""
+
 
 def _slice(b: Builder, value: SSAValue, axis: int, start: int, end: int, step: int = 1) -> SSAValue:
     if (start, end, step) == (0, shape_of(value)[axis], 1):
@@ -64,14 +67,22 @@ def _select(b: Builder, value: SSAValue, axis: int, index: int) -> SSAValue:
 
 
 def _pieces(b: Builder, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAValue]:
+    if min(sizes, default=0) < 0 or sum(sizes) != shape_of(value)[axis]:
+        raise QcompError(f"pieces {list(sizes)[:8]} of a dimension of {shape_of(value)[axis]}", code="malformed-graph")
     starts = [sum(sizes[:index]) for index in range(len(sizes))]
     return [_slice(b, value, axis, start, start + size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_PIECES:
+        raise QcompError(f"a tensor in {count} pieces is not supported", code="unsupported-op")
 
 
 def _even(total: int, size: int) -> list[int]:
     """Pieces of `size`, the last one smaller; one empty piece of an empty dimension."""
     if size <= 0:
         return [total]
+    _check_count(-(-total // size))
     return [min(size, total - start) for start in range(0, total, size)] or [0]
 
 
@@ -97,6 +108,9 @@ def chunk(b: Builder, node: Node) -> Result:
     value = b.tensor(node, "self")
     axis = _axis(b, node, value)
     total, count = shape_of(value)[axis], b.integer(node, "chunks")
+    if count < 1:
+        raise QcompError(f"{count} chunks", code="malformed-graph")
+    _check_count(count)
     return _pieces(b, value, axis, _even(total, -(-total // count)) if total else [0] * count)
 
 
@@ -105,6 +119,7 @@ def unbind(b: Builder, node: Node) -> Result:
     """Every element of a dimension by itself."""
     value = b.tensor(node, "self")
     axis = _axis(b, node, value)
+    _check_count(shape_of(value)[axis])
     return [_select(b, value, axis, index) for index in range(shape_of(value)[axis])]
 
 
