@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class Library:
         except AttributeError:
             arena = self._new_arena()
         outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*inputs, *outputs)]
-        self._run(*pointers, arena)
+        self._run(*map(_pointer, inputs), *map(_pointer, outputs), arena)
         return outputs
 
     def _new_arena(self) -> ctypes.c_void_p:
@@ -48,6 +47,15 @@ class Library:
         self._local.memory = memory
         self._local.address = ctypes.c_void_p(memory.ctypes.data + -memory.ctypes.data % ARENA_ALIGNMENT)
         return self._local.address
+
+
+def _pointer(array: Array) -> Any:
+    """The address of the elements; a small network takes less time than numpy's own way to it."""
+    buffer: Any = array
+    try:
+        return ctypes.byref(ctypes.c_char.from_buffer(buffer))
+    except (TypeError, ValueError):  # It is read-only or empty.
+        return ctypes.c_void_p(array.ctypes.data)
 
 
 def _open(path: Path) -> ctypes.CDLL:
