@@ -23,13 +23,13 @@ def bounds_of(op: Operation) -> Bounds | None:
 def merge(first: Bounds, second: Bounds) -> Bounds | None:
     """The bounds of the clamp to `first` and then to `second`.
 
-    Of bounds that compare equal the first one counts, as with the comparisons themselves (-0.0 against 0.0). None in
-    the one case that no clamp expresses: zeros of unlike sign as lower and upper bound.
+    Of bounds that compare equal the first one counts, as with the comparisons themselves (-0.0 against 0.0). None when
+    both bounds would be zero: one clamp lets 0.0 and -0.0 through as they are, two need not.
     """
     (a, b), (c, d) = first, second
     raised = b if b >= c else c
     low, high = (a if a >= c else c), (raised if raised <= d else d)
-    if low == high == 0.0 and math.copysign(1.0, low) != math.copysign(1.0, high):
+    if low == high == 0.0:
         return None
     return low, high
 

@@ -81,4 +81,5 @@ class ComposePermutesPass(QcompPass):
     letter: ClassVar[Letter] = Letter.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, [ComposePermutes(), RemoveIdentity(PermuteOp), PermuteOfUnitDims()])
+        apply_rules(op, [ComposePermutes(), RemoveIdentity(PermuteOp)])
+        apply_rules(op, [PermuteOfUnitDims()])

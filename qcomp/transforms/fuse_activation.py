@@ -48,7 +48,7 @@ class MergeActivations(Rule[UnaryOp, Bounds]):
             return None
         if not isinstance(tensor(op.result).element_type, Float32Type):
             return Refusal(f"computes on {tensor(op.result).element_type}, not f32")
-        return merge(first, outer) or Refusal("the merged bounds are zeros of unlike sign")
+        return merge(first, outer) or Refusal("the merged bounds are both zero")
 
     def apply(self, op: UnaryOp, plan: Bounds, rewriter: Rewriter) -> None:
         inner = op.input.owner
@@ -90,7 +90,7 @@ class FuseIntoProducer(Rule[UnaryOp, Fusion]):
             return Refusal(f"the type changes from {producer.result.type} to {op.result.type}")
         merged = bounds if producer.activation is None else merge(producer.activation.bounds, bounds)
         if merged is None:
-            return Refusal("the merged bounds are zeros of unlike sign")
+            return Refusal("the merged bounds are both zero")
         return Fusion(producer, activation_attribute(merged))
 
     def apply(self, op: UnaryOp, plan: Fusion, rewriter: Rewriter) -> None:
@@ -120,7 +120,7 @@ class FuseCodes(Rule[UnaryOp, Fusion]):
             return Refusal(f"{producer.name} may make NaN")
         merged = bounds if producer.activation is None else merge(producer.activation.bounds, bounds)
         if merged is None:
-            return Refusal("the merged bounds are zeros of unlike sign")
+            return Refusal("the merged bounds are both zero")
         return Fusion(producer, activation_attribute(merged))
 
     def apply(self, op: UnaryOp, plan: Fusion, rewriter: Rewriter) -> None:

@@ -31,7 +31,7 @@ Hook = Callable[[ModulePass, ModuleOp, float], None]
 """Called after each pass with the pass, the module it left and the seconds it took."""
 
 PIPELINES: dict[str, str] = {
-    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,compose-reshapes,compose-permutes,fold-constants,dce",
+    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,compose-permutes,compose-reshapes,fold-constants,dce",
     "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
     "O2": "lower-batch-norm,fold-constants,fuse-activation,dce",
     "integer": "propagate-qdq,fuse-qdq,fuse-activation,remove-identities,fold-constants,dce",

@@ -87,7 +87,7 @@ def _activated(producer: Operation) -> Body | Refusal:
         return Refusal(f"the result of {inner.name} has other uses")
     merged = bounds if inner.activation is None else merge(inner.activation.bounds, bounds)
     if merged is None:
-        return Refusal("the merged activation has zeros of unlike sign as bounds")
+        return Refusal("the merged bounds are both zero")
     return Body(inner, activation_attribute(merged))
 
 

@@ -140,7 +140,7 @@ func.func @codes_keep(%x: !q, %z: tensor<4x2x!quant.uniform<i8:f32:1, {0.2, 0.3}
 // Must not merge: 0.0 below and -0.0 above, no clamp gives -0.0 for all.
 func.func @zeros(%x: tensor<7xf32>) -> tensor<7xf32> {
   %d = nn.clamp %x {min = 0.0 : f32, max = 1.0 : f32} : tensor<7xf32> -> tensor<7xf32>
-  // expected-remark@+1 {{the merged bounds are zeros of unlike sign}}
+  // expected-remark@+1 {{the merged bounds are both zero}}
   %e = nn.clamp %d {min = -2.0 : f32, max = -0.0 : f32} : tensor<7xf32> -> tensor<7xf32>
   func.return %e : tensor<7xf32>
 }
