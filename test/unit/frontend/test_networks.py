@@ -116,12 +116,17 @@ def test_golden(strict: bool) -> None:
     close(from_torch(prepared), prepared, inputs, 1e-6)
 
 
-def test_golden_bit_for_bit() -> None:
+@pytest.mark.parametrize("quantizer", ["xnnpack", "x86"])
+def test_golden_bit_for_bit(quantizer: str) -> None:
+    """The converted module, and its export before and after decomposition, with torch's own kernels."""
     inputs = networks.example("golden")
-    _, converted = networks.quantize(networks.build("golden"), inputs)
-    (found,) = interpret(from_torch(converted), inputs[0].numpy(), evaluator="torch")
+    _, converted = networks.quantize(networks.build("golden"), inputs, quantizer)
     with torch.no_grad():
-        assert np.array_equal(found, converted(*inputs).numpy())
+        expected = converted(*inputs).numpy()
+    program = torch.export.export(converted, inputs)
+    for form in (converted, program, program.run_decompositions()):
+        (found,) = interpret(from_torch(form), inputs[0].numpy(), evaluator="torch")
+        assert np.array_equal(found, expected)
 
 
 def test_in_place_residuals() -> None:
