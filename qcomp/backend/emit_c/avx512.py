@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.backend.emit_c.isa import Isa, float_literal, int_literal, is_tile
+from qcomp.backend.emit_c.reals import vector
 from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
@@ -52,8 +53,8 @@ class Avx512(Isa):
     def unit_type(self, value: SSAValue) -> str:
         if not is_tile(value):
             return super().unit_type(value)
-        if _element(value) == "f32":
-            return "__m512"
+        if _element(value) in ("f32", "i1"):
+            return "__m512" if _element(value) == "f32" else "__mmask16"
         if _element(value) == "i32" or contract_role(value) is not None:
             return "__m512i"
         return _REGISTERS[self._bytes(value)]
@@ -132,6 +133,19 @@ class Avx512(Isa):
         product = "madd_epi16" if op.lhs_unsigned is not None else "mullo_epi32"
         return f"_mm512_add_epi32({acc}, _mm512_{product}({left}, {right}))"
 
+    def elementwise(self, op: Operation, units: Sequence[str]) -> str:
+        if not is_tile(op.operands[0]):
+            return super().elementwise(op, units)
+        text = vector(op, units)
+        if text is not None:
+            return text
+        return self.unary(op, *units) if len(units) == 1 else self.binary(op, *units[:2])
+
+    def reduce(self, op: loop.ReduceOp, unit: str) -> str:
+        if loop.tile_shape(op.input.type) != (16,):
+            raise QcompError.at(op, "registers of 16 lanes are reduced", code="emit")
+        return f"reduce_{op.kind.data}16({unit})"
+
     def unary(self, op: Operation, unit: str) -> str:
         if not is_tile(op.operands[0]):
             return super().unary(op, unit)
@@ -168,10 +182,6 @@ class Avx512(Isa):
             return super().binary(op, lhs, rhs)
         if op.name in ("arith.addf", "arith.subf"):
             return f"_mm512_{op.name[6:9]}_round_ps({lhs}, {rhs}, {_ROUND})"
-        if op.name in ("arith.maximumf", "arith.minimumf"):
-            name = op.name[6:9]
-            nan = f"_mm512_cmp_ps_mask({rhs}, {rhs}, _CMP_UNORD_Q)"
-            return f"_mm512_mask_mov_ps(_mm512_{name}_ps({rhs}, {lhs}), {nan}, {rhs})"
         call = _binary_call(op.name, result.type, self._bytes(result) if _element(result) == "i8" else 64)
         if call is None:
             raise QcompError.at(op, "is not emitted for AVX-512", code="emit")

@@ -72,6 +72,8 @@ class FunctionEmitter:
                 self._contract(op)
             case loop.BroadcastOp():
                 self._broadcast(op)
+            case loop.ReduceOp():
+                self._reduce(op)
             case loop.LookupOp():
                 table = self.buffers[op.table]
                 self._define(op.result, [self.isa.lookup(op, table, unit) for unit in self.values[op.input]])
@@ -92,21 +94,33 @@ class FunctionEmitter:
                 self._elementwise(op)
 
     def _elementwise(self, op: Operation) -> None:
-        if len(op.results) != 1 or len(op.operands) not in (1, 2):
+        if len(op.results) != 1 or len(op.operands) not in (1, 2, 3):
             raise QcompError.at(op, "is not emitted as C", code="emit")
-        operands = [self.values[value] for value in op.operands]
-        if len(operands) == 1:
-            self._define(op.results[0], [self.isa.unary(op, unit) for unit in operands[0]])
-        else:
-            self._define(op.results[0], [self.isa.binary(op, *pair) for pair in zip(*operands, strict=True)])
+        units = zip(*(self.values[value] for value in op.operands), strict=True)
+        self._define(op.results[0], [self.isa.elementwise(op, each) for each in units])
+
+    def _reduce(self, op: loop.ReduceOp) -> None:
+        units = self.values[op.input]
+        if self.isa.unit_shape(op.input):
+            self._define(op.result, [self.isa.reduce(op, units[0])])
+            return
+        while len(units) > 1:
+            half = len(units) // 2
+            pairs = list(zip(units[:half], units[half:], strict=True))
+            units = self._variables(op.result, [self.isa.combine(op, *pair) for pair in pairs])
+        self.values[op.result] = units
 
     def _define(self, value: SSAValue, expressions: Sequence[str], mutable: bool = False) -> list[str]:
+        self.values[value] = self._variables(value, expressions, mutable)
+        return self.values[value]
+
+    def _variables(self, value: SSAValue, expressions: Sequence[str], mutable: bool = False) -> list[str]:
+        """New variables of the type of a unit of `value`."""
         name = f"v{next(self._counter)}"
         kind = self.isa.unit_type(value)
         units = [name] if len(expressions) == 1 else [f"{name}_{unit}" for unit in range(len(expressions))]
         for unit, text in zip(units, expressions, strict=True):
             self.line(f"{'' if mutable else 'const '}{kind} {unit} = {text};")
-        self.values[value] = units
         return units
 
     def _constant(self, op: ConstantOp) -> None:
@@ -207,6 +221,7 @@ class FunctionEmitter:
     def _load(self, op: loop.LoadOp) -> None:
         addresses, strides, valid = self._address(op, op.result)
         units = [self.isa.load(op.result, address, strides, valid) for address in addresses]
+        units = [text if exists else "0" for text, exists in zip(units, self._exist(op, op.result), strict=True)]
         uses = list(op.result.uses)
         if len(units) > 1 and len(uses) == 1 and isinstance(uses[0].operation, loop.ContractOp) and uses[0].index == 1:
             # Read row by row where it is used: all rows at once would not fit the registers.
@@ -216,8 +231,18 @@ class FunctionEmitter:
 
     def _store(self, op: loop.StoreOp) -> None:
         addresses, strides, valid = self._address(op, op.value)
-        for unit, address in zip(self.values[op.value], addresses, strict=True):
-            self.line(self.isa.store(op.value, unit, address, strides, valid))
+        units = zip(self.values[op.value], addresses, self._exist(op, op.value), strict=True)
+        for unit, address, exists in units:
+            if exists:
+                self.line(self.isa.store(op.value, unit, address, strides, valid))
+
+    def _exist(self, op: loop.LoadOp | loop.StoreOp, value: SSAValue) -> list[bool]:
+        """For each unit of the tile whether `valid` leaves anything of it; the isa cuts units of many elements."""
+        valid, count = op.access[-1], self.isa.units(value)
+        if valid is None or self.isa.unit_shape(value):
+            return [True] * count
+        last = loop.tile_shape(value.type)[-1]
+        return [unit % last < valid for unit in range(count)]
 
     def _view(self, op: loop.ViewOp) -> None:
         kind = op.result.type

@@ -11,17 +11,20 @@ import math
 import struct
 from collections.abc import Sequence
 
+from xdsl.dialects.arith import IntegerOverflowAttr, IntegerOverflowFlag
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from qcomp.backend.emit_c.reals import scalar
 from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
-C_TYPES = {"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "index": "ptrdiff_t"}
-_INFIX = {
-    "arith.addi": "+", "arith.subi": "-", "arith.muli": "*", "arith.addf": "+", "arith.subf": "-", "arith.mulf": "*",
-    "arith.divf": "/",
+C_TYPES = {
+    "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "i1": "int",
+    "index": "ptrdiff_t",
 }  # fmt: skip
+_INFIX = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/"}
+_WHOLE = {"arith.addi": "+", "arith.subi": "-", "arith.muli": "*"}
 
 
 def c_type(element: Attribute) -> str:
@@ -103,6 +106,23 @@ class Isa:
             return f"{acc} + {lhs} * {rhs}"
         return f"{acc} + {_widen(lhs, op.lhs_unsigned is not None)} * {_widen(rhs, op.rhs_unsigned is not None)}"
 
+    def elementwise(self, op: Operation, units: Sequence[str]) -> str:
+        """One unit of the result of an elementwise op from one unit of each operand."""
+        text = scalar(op, units, c_type)
+        if text is not None:
+            return text
+        return self.unary(op, *units) if len(units) == 1 else self.binary(op, *units[:2])
+
+    def combine(self, op: loop.ReduceOp, first: str, second: str) -> str:
+        """One step of a reduction on scalars."""
+        if op.kind.data == "add":
+            return f"{first} + {second}"
+        return f"{second} > {first} || {second} != {second} ? {second} : {first}"
+
+    def reduce(self, op: loop.ReduceOp, unit: str) -> str:
+        """The scalar that a register is reduced to; only for units that are registers."""
+        raise QcompError.at(op, "is not emitted as C", code="emit")
+
     def unary(self, op: Operation, unit: str) -> str:
         """One unit of the result of a unary loop op."""
         match op:
@@ -135,6 +155,8 @@ class Isa:
         """One unit of the result of a binary arith op."""
         if op.name in _INFIX:
             return f"{lhs} {_INFIX[op.name]} {rhs}"
+        if op.name in _WHOLE:
+            return _wrapping(op, lhs, _WHOLE[op.name], rhs)
         match op.name:
             case "arith.maxsi":
                 return f"({lhs} > {rhs} ? {lhs} : {rhs})"
@@ -144,14 +166,21 @@ class Isa:
                 return f"((uint8_t){lhs} > (uint8_t){rhs} ? {lhs} : {rhs})"
             case "arith.minui":
                 return f"((uint8_t){lhs} < (uint8_t){rhs} ? {lhs} : {rhs})"
-            case "arith.maximumf":
-                return f"({rhs} > {lhs} || {rhs} != {rhs} ? {rhs} : {lhs})"
-            case "arith.minimumf":
-                return f"({rhs} < {lhs} || {rhs} != {rhs} ? {rhs} : {lhs})"
             case "arith.shli":
                 return f"{lhs} * (1 << {rhs})"
             case _:
                 raise QcompError.at(op, "is not emitted as C", code="emit")
+
+
+def _wrapping(op: Operation, lhs: str, sign: str, rhs: str) -> str:
+    """Integer arithmetic that wraps; overflow is undefined in C, so plainly only where `nsw` promises there is none."""
+    kind = str(loop.tile_element(op.results[0].type))
+    flags = op.properties.get("overflowFlags")
+    promised = isinstance(flags, IntegerOverflowAttr) and IntegerOverflowFlag.NSW in flags.data
+    if promised or kind not in ("i32", "i64"):
+        return f"{lhs} {sign} {rhs}"
+    bits = kind[1:]
+    return f"(int{bits}_t)((uint{bits}_t){lhs} {sign} (uint{bits}_t){rhs})"
 
 
 def _widen(unit: str, unsigned: bool) -> str:

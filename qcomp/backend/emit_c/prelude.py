@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qcomp.backend.emit_c.real_helpers import REAL_HELPERS
+
 HEAD = """\
 /* Float results must not depend on flags: no fused multiply-add unless written as one. gcc keeps a register tile in
    registers only when it does not coalesce the variables of nested loops. */
@@ -22,98 +24,70 @@ HEAD = """\
 #endif
 """
 
-_HELPERS: dict[str, tuple[str, str]] = {
-    "clamp_above": (
-        "",
-        """\
+_HELPERS: dict[str, str] = {
+    "clamp_above": """\
 static inline float clamp_above(float x, float high) {
   return x > high ? high : x;
 }
 """,
-    ),
-    "round_bounded": (
-        "",
-        """\
+    "round_bounded": """\
 /* Half to even, for |x| <= 2^22: adding 1.5 * 2^23 leaves no bits for a fraction. */
 static inline int32_t round_bounded(float x) {
   const float shifted = x + 12582912.0f;
   return (int32_t)(shifted - 12582912.0f);
 }
 """,
-    ),
-    "round_saturated": (
-        "round_bounded",
-        """\
+    "round_saturated": """\
 static inline int32_t round_saturated(float x, int32_t nan) {
   const float low = x < -4194304.0f ? -4194304.0f : x;
   const float both = low > 4194304.0f ? 4194304.0f : low;
   return x != x ? nan : round_bounded(both);
 }
 """,
-    ),
-    "broadcast4": (
-        "target",
-        """\
+    "broadcast4": """\
 VECTOR static inline __m512i broadcast4(const int8_t *p) {
   int32_t word;
   memcpy(&word, p, 4);
   return _mm512_set1_epi32(word);
 }
 """,
-    ),
-    "round_saturated16": (
-        "target",
-        """\
+    "round_saturated16": """\
 VECTOR static inline __m512i round_saturated16(__m512 x, int32_t nan) {
   const __m512 low = _mm512_max_ps(_mm512_set1_ps(-4194304.0f), x);
   const __m512 both = _mm512_min_ps(_mm512_set1_ps(4194304.0f), low);
   return _mm512_mask_cvtps_epi32(_mm512_set1_epi32(nan), _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), both);
 }
 """,
-    ),
-    "gather_f32": (
-        "target",
-        """\
+    "gather_f32": """\
 VECTOR static inline __m512 gather_f32(const float *p, ptrdiff_t stride, int count) {
   float lanes[16] = {0};
   for (int lane = 0; lane < count; ++lane) lanes[lane] = p[lane * stride];
   return _mm512_loadu_ps(lanes);
 }
 """,
-    ),
-    "gather_i8": (
-        "target",
-        """\
+    "gather_i8": """\
 VECTOR static inline __m128i gather_i8(const int8_t *p, ptrdiff_t stride, int count) {
   int8_t lanes[16] = {0};
   for (int lane = 0; lane < count; ++lane) lanes[lane] = p[lane * stride];
   return _mm_loadu_si128((const void *)lanes);
 }
 """,
-    ),
-    "scatter_f32": (
-        "target",
-        """\
+    "scatter_f32": """\
 VECTOR static inline void scatter_f32(float *p, ptrdiff_t stride, int count, __m512 x) {
   float lanes[16];
   _mm512_storeu_ps(lanes, x);
   for (int lane = 0; lane < count; ++lane) p[lane * stride] = lanes[lane];
 }
 """,
-    ),
-    "scatter_i8": (
-        "target",
-        """\
+    "scatter_i8": """\
 VECTOR static inline void scatter_i8(int8_t *p, ptrdiff_t stride, int count, __m128i x) {
   int8_t lanes[16];
   _mm_storeu_si128((void *)lanes, x);
   for (int lane = 0; lane < count; ++lane) p[lane * stride] = lanes[lane];
 }
 """,
-    ),
-    "lookup16": (
-        "target",
-        """\
+    **REAL_HELPERS,
+    "lookup16": """\
 VECTOR static inline __m128i lookup16(const int8_t *table, __m128i x) {
   uint8_t lanes[16];
   _mm_storeu_si128((void *)lanes, x);
@@ -121,16 +95,21 @@ VECTOR static inline __m128i lookup16(const int8_t *table, __m128i x) {
   return _mm_loadu_si128((const void *)lanes);
 }
 """,
-    ),
 }
 
 
 def helpers(lines: Iterable[str]) -> str:
     """The helper functions that `lines` call, each before its first use."""
-    text = "\n".join(lines)
-    wanted = {name for name in _HELPERS if f"{name}(" in text}
-    wanted |= {_HELPERS[name][0] for name in wanted} & _HELPERS.keys()
-    return "\n".join(_HELPERS[name][1] for name in _HELPERS if name in wanted)
+    wanted: set[str] = set()
+    new = _called("\n".join(lines))
+    while new:
+        wanted |= new
+        new = _called("\n".join(_HELPERS[name] for name in new)) - wanted
+    return "\n".join(text for name, text in _HELPERS.items() if name in wanted)
+
+
+def _called(text: str) -> set[str]:
+    return {name for name in _HELPERS if f"{name}(" in text}
 
 
 def needs_memcpy(text: str) -> bool:

@@ -91,7 +91,6 @@ class ContractOp(IRDLOperation):
 
     def verify_(self) -> None:
         lhs, rhs = cast(Vector, self.lhs.type), cast(Vector, self.rhs.type)
-        _require(self.acc.type == self.result.type, "result must have the type of the accumulator")
         _require(lhs.get_shape()[-1:] == rhs.get_shape()[-1:] != (), "operands differ in their last dimension")
         expected = (*lhs.get_shape()[:-1], *rhs.get_shape()[:-1])
         _require(tile_shape(self.acc.type) == expected, f"the accumulator must have shape {list(expected)}")
@@ -183,7 +182,7 @@ class ExtendOp(_ConversionOp):
 
 @irdl_op_definition
 class ToFloatOp(_ConversionOp):
-    """i32 to f32, rounded half to even."""
+    """i32 or i64 to f32, rounded half to even."""
 
     name = "loop.to_float"
 
@@ -191,7 +190,7 @@ class ToFloatOp(_ConversionOp):
         super().__init__(operands=[value], result_types=[tile_like(value.type, f32)])
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        return (("i32", "f32"),)
+        return (("i32", "f32"), ("i64", "f32"))
 
 
 @irdl_op_definition

@@ -13,13 +13,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects.loop import ForOp, memref_bytes, tile_shape
 from qcomp.errors import QcompError
-from qcomp.interpreter.loop import access, compute
+from qcomp.interpreter.loop import access, compute, real
 from qcomp.interpreter.loop.batching import plan
 from qcomp.interpreter.loop.runtime import Array, Bytes, allocate, element_dtype, padded
 from qcomp.interpreter.loop.writer import Writer, is_buffer
 
 MemRef = MemRefType[Attribute]
-RULES = cast(dict[type[Operation], Callable[[Writer, Any], None]], access.RULES | compute.RULES)
+RULES = cast(dict[type[Operation], Callable[[Writer, Any], None]], access.RULES | compute.RULES | real.RULES)
 
 
 def interpret_loop(module: ModuleOp, inputs: Sequence[Array], *, checked: bool = False) -> tuple[Array, ...]:

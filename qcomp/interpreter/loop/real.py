@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The loop dialect's operations on reals: comparison, choice, extremes, powers of two, reductions across lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from qcomp.dialects.loop import (
+    CompareOp,
+    MaximumOp,
+    MinimumOp,
+    ReduceOp,
+    ScaleOp,
+    SelectOp,
+    TruncateOp,
+    tile_shape,
+)
+from qcomp.errors import QcompError
+from qcomp.interpreter.loop.runtime import Array
+from qcomp.interpreter.loop.writer import Writer
+from qcomp.interpreter.reference.elementwise import cast_to, maximum, minimum
+
+_OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_LARGEST_EXPONENT = 200
+_LARGEST, _SMALLEST = 2.0**20, 2.0**-20
+
+
+def compare(w: Writer, op: CompareOp) -> None:
+    w.assign(op.result, f"{w.read(op.lhs)} {_OPERATORS[op.predicate.data]} {w.read(op.rhs)}")
+
+
+def select(w: Writer, op: SelectOp) -> None:
+    w.assign(op.result, f"np.where({', '.join(w.read(value) for value in op.operands)})")
+
+
+def extreme(w: Writer, op: MaximumOp | MinimumOp) -> None:
+    function = w.constant(maximum if isinstance(op, MaximumOp) else minimum)
+    w.assign(op.result, f"{function}({w.read(op.lhs)}, {w.read(op.rhs)})")
+
+
+def scale(w: Writer, op: ScaleOp) -> None:
+    w.assign(op.result, f"{w.constant(scaled)}({w.read(op.value)}, {w.read(op.exponent)}, {w.constant(op)})")
+
+
+def truncate(w: Writer, op: TruncateOp) -> None:
+    w.assign(op.result, f"{w.constant(cast_to)}(np.asarray({w.read(op.input)}), {w.dtype(op.result.type)})")
+
+
+def reduce(w: Writer, op: ReduceOp) -> None:
+    lanes = tile_shape(op.input.type)[0]
+    w.assign(op.result, f"{w.constant(halved)}({w.read(op.input)}, {lanes}, {op.kind.data == 'add'})")
+
+
+def scaled(value: Any, exponent: Any, op: Operation) -> Array:
+    """value * 2^exponent, rounded once. Raises QcompError when what `loop.scale` promises is broken."""
+    size = np.abs(value)
+    usual = (size >= _SMALLEST) & (size <= _LARGEST) | (size == 0) | np.isinf(value) | np.isnan(value)
+    number = ~np.isnan(exponent)
+    whole = (np.abs(exponent) <= _LARGEST_EXPONENT) & (np.rint(exponent) == exponent) | ~number
+    if not np.all(usual & whole):
+        raise QcompError.at(op, "loop.scale promises moderate operands and whole exponents", code="broken-promise")
+    result = np.ldexp(value, np.where(number, exponent, np.float32(0)).astype(np.int32))
+    return np.where(number, result, np.float32(np.nan))
+
+
+def halved(value: Array, lanes: int, add: bool) -> Array:
+    """The last dimension of `value`, of size `lanes`, reduced by halving."""
+    while lanes > 1:
+        lanes //= 2
+        first, second = value[..., :lanes], value[..., lanes : 2 * lanes]
+        value = first + second if add else maximum(second, first)
+    return value[..., 0]
+
+
+RULES = {
+    CompareOp: compare, SelectOp: select, MaximumOp: extreme, MinimumOp: extreme, ScaleOp: scale,
+    TruncateOp: truncate, ReduceOp: reduce,
+}  # fmt: skip
