@@ -171,7 +171,7 @@ def parse_payload(parser: AttrParser) -> ConstantData:
     parser.parse_punctuation(":")
     kind = parser.parse_type()
     if not isinstance(kind, TensorType):
-        parser.raise_error("a constant needs a tensor type")
+        raise VerifyException("a constant needs a tensor type")
     return resolve_payload(parser, payload, cast(TensorType[Attribute], kind))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from xdsl.context import Context
@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.lexer import Input, Position, Span, Token
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from qcomp.errors import QcompError
 
@@ -32,9 +32,21 @@ _FAULTS = (VerifyException, QcompError, ValueError, ArithmeticError, NotImplemen
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's pattern for strings backtracks: an unterminated one takes time exponential in its length."""
+    """Reads strings.
+
+    xDSL's pattern for them backtracks: an unterminated one takes time exponential in its length. And it takes an
+    escaped string that is not ASCII for bytes, though its printer escapes so.
+    """
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
+        token = super()._lex_string_literal(start_pos)
+        if token.kind is MLIRTokenKind.BYTES_LIT:
+            with suppress(UnicodeDecodeError):
+                StringLiteral(start_pos, self.pos, self.input).bytes_contents.decode()
+                return Token(MLIRTokenKind.STRING_LIT, token.span)
+        return token
 
 
 class _Aliases(dict[str, Attribute]):
@@ -61,8 +73,8 @@ class _Aliases(dict[str, Attribute]):
         known = self._sizes.get(id(value))
         if known is None:
             parts = getattr(value, "parameters", None) or getattr(value, "data", None)
-            items = cast(Iterable[object], parts.values() if isinstance(parts, dict) else parts)
-            nested = isinstance(parts, dict | tuple | list)
+            items = cast(Iterable[object], parts.values() if isinstance(parts, Mapping) else parts)
+            nested = isinstance(parts, Mapping | tuple | list)
             known = 1 + sum(self._size(item) for item in items if isinstance(item, Attribute)) if nested else 1
             self._sizes[id(value)] = known
         return known

@@ -70,8 +70,8 @@ class _Access(IRDLOperation):
 
     @property
     def tile(self) -> Attribute:
-        """The type of the value moved."""
-        raise VerifyException("an access moves a value")
+        """The type of the value moved: the result of a load, the first operand of a store."""
+        return (self.results or self.operands)[0].type
 
     @property
     def access(self) -> tuple[MemRef, AffineMap, Sequence[SSAValue], tuple[int, ...], tuple[int, ...], int | None]:
@@ -180,10 +180,6 @@ class LoadOp(_Access):
     valid = opt_prop_def(IntegerAttr)
     traits = traits_def(MemoryReadEffect())
 
-    @property
-    def tile(self) -> Attribute:
-        return self.result.type
-
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         _print_access(printer, self)
@@ -207,10 +203,6 @@ class StoreOp(_Access):
     steps = opt_prop_def(DenseArrayBase)
     valid = opt_prop_def(IntegerAttr)
     traits = traits_def(MemoryWriteEffect())
-
-    @property
-    def tile(self) -> Attribute:
-        return self.value.type
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -67,7 +67,7 @@ class ConstantOp(IRDLOperation):
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         if not isinstance(kind, TensorType):
-            parser.raise_error("a constant needs a tensor type")
+            raise VerifyException("a constant needs a tensor type")
         stored = storage_type(cast(Tensor, kind))
         data = resolve_payload(parser, payload, TensorType(stored.element_type, stored.get_shape()))
         op = cls(DataAttr(data), cast(Tensor, kind))
