@@ -31,9 +31,10 @@ Hook = Callable[[ModulePass, ModuleOp, float], None]
 """Called after each pass with the pass, the module it left and the seconds it took."""
 
 PIPELINES: dict[str, str] = {
-    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,compose-permutes,compose-reshapes,fold-constants,dce",
+    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,fold-affine,compose-permutes,compose-reshapes,fold-pad,"
+    "fold-constants,dce",
     "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
-    "O2": "lower-batch-norm,fold-constants,fuse-activation,dce",
+    "O2": "lower-batch-norm,fuse-linear,fold-constants,fold-affine,fuse-activation,dce",
     "integer": "propagate-qdq,fuse-qdq,fuse-activation,remove-identities,fold-constants,dce",
 }
 """Pipelines by name. Only `quantize` changes numbers on purpose: it is for prepared graphs."""
@@ -42,7 +43,8 @@ _AFTER: dict[tuple[str, str], str] = {
     ("duplicate-dequantize", "cse"): "it would merge the private dequantizes again",
     ("duplicate-dequantize", "insert-qdq"): "the dequantizes it makes would stay shared",
     ("insert-qdq", "fold-batch-norm"): "batch norms are folded before any quantize is placed",
-    ("fuse-activation", "fold-batch-norm"): "a batch norm behind an activation is none that can be folded",
+    ("fuse-activation", "fold-batch-norm"): "an activation in between keeps a batch norm from being folded",
+    ("fuse-activation", "fold-affine"): "an activation in between keeps a factor from being folded",
     ("fuse-qdq", "insert-qdq"): "what it inserts would stay unfused",
     ("unsigned-activations", "fuse-qdq"): "the storage of activations is chosen when ops work on codes",
 }

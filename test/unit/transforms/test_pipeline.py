@@ -49,7 +49,7 @@ def test_options():
         ("duplicate-dequantize,insert-qdq", "pass-order", "would stay shared"),
         ("fuse-qdq,insert-qdq", "pass-order", "would stay unfused"),
         ("unsigned-activations,fuse-qdq", "pass-order", "when ops work on codes"),
-        ("fuse-activation,fold-batch-norm", "pass-order", "behind an activation"),
+        ("fuse-activation,fold-batch-norm", "pass-order", "keeps a batch norm from being folded"),
     ],
 )
 def test_what_is_refused(text: str, code: str, message: str):
