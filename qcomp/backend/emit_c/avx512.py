@@ -172,9 +172,9 @@ class Avx512(Isa):
     def lookup(self, op: loop.LookupOp, table: str, unit: str) -> str:
         if not is_tile(op.input):
             return super().lookup(op, table, unit)
-        if _element(op.result) != "i8" or self._bytes(op.input) != 16:
-            raise QcompError.at(op, "tables of bytes are looked up 16 at a time", code="emit")
-        return f"lookup16({table}, {unit})"
+        if _element(op.result) != "i8":
+            raise QcompError.at(op, "registers of bytes are looked up in tables of bytes", code="emit")
+        return f"lookup{self._bytes(op.input)}({table}, {unit})"
 
     def binary(self, op: Operation, lhs: str, rhs: str) -> str:
         result = op.results[0]

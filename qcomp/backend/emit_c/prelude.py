@@ -24,6 +24,18 @@ HEAD = """\
 #endif
 """
 
+
+def _lookup(size: int, kind: str, store: str, load: str) -> str:
+    return f"""\
+VECTOR static inline {kind} lookup{size}(const int8_t *table, {kind} x) {{
+  uint8_t lanes[{size}];
+  {store}((void *)lanes, x);
+  for (int lane = 0; lane < {size}; ++lane) lanes[lane] = (uint8_t)table[lanes[lane]];
+  return {load}((const void *)lanes);
+}}
+"""
+
+
 _HELPERS: dict[str, str] = {
     "clamp_above": """\
 static inline float clamp_above(float x, float high) {
@@ -87,14 +99,9 @@ VECTOR static inline void scatter_i8(int8_t *p, ptrdiff_t stride, int count, __m
 }
 """,
     **REAL_HELPERS,
-    "lookup16": """\
-VECTOR static inline __m128i lookup16(const int8_t *table, __m128i x) {
-  uint8_t lanes[16];
-  _mm_storeu_si128((void *)lanes, x);
-  for (int lane = 0; lane < 16; ++lane) lanes[lane] = (uint8_t)table[lanes[lane]];
-  return _mm_loadu_si128((const void *)lanes);
-}
-""",
+    "lookup16": _lookup(16, "__m128i", "_mm_storeu_si128", "_mm_loadu_si128"),
+    "lookup32": _lookup(32, "__m256i", "_mm256_storeu_si256", "_mm256_loadu_si256"),
+    "lookup64": _lookup(64, "__m512i", "_mm512_storeu_si512", "_mm512_loadu_si512"),
 }
 
 

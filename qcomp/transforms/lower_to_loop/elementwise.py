@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of elementwise ops, quantize, dequantize and requantize.
+"""The form of elementwise kernels, and the lowering of binary ops.
 
 One kernel form serves all: load tiles of the operands, dequantize those that hold codes, compute in float32, quantize
-the result if it holds codes. That is what these ops mean on quantized tensors, so the result is exact. A unary function
-between two 8-bit encodings is a table of 256 entries, computed by the reference.
+the result if it holds codes. That is what these ops mean on quantized tensors, so the result is exact.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import loop, nn, quant
 from qcomp.dialects.quant import Encoding
@@ -133,8 +132,11 @@ def _build(spec: ElementwiseKernel, name: str, where: LocationAttr, compute: Com
 Place = tuple[list[Index | int], int, Chunk]
 
 
-def iterate(b: Builder, result: Seen, lanes: int) -> Iterator[Place]:
-    """Opens loops over all elements of `result` and yields (logical indices, lane dimension, chunk) inside them."""
+def iterate(b: Builder, result: Seen, lanes: int, element: Attribute = f32) -> Iterator[Place]:
+    """Opens loops over all elements of `result` and yields (logical indices, lane dimension, chunk) inside them.
+
+    element: what tiles hold; i8 for kernels that take whole registers of bytes.
+    """
     sizes, dim = result.sizes, lane_choice(result)
     if dim is None:
         yield [], 0, Chunk(0, 1, 1, ())
@@ -144,7 +146,7 @@ def iterate(b: Builder, result: Seen, lanes: int) -> Iterator[Place]:
         for other in result.order:
             if other != dim and sizes[other] > 1:
                 indices[other] = stack.enter_context(b.loop(0, sizes[other])).index
-        for part in chunks(sizes[dim], f32, lanes):
+        for part in chunks(sizes[dim], element, lanes):
             with b.loop(part.start, part.stop, part.step) as nest:
                 indices[dim] = nest.index
                 yield list(indices), dim, part
@@ -195,16 +197,6 @@ def quantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     return b.add(loop.NarrowOp(rounded, codes.low, codes.high))
 
 
-@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp)
-def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp | quant.RequantizeOp) -> None:
-    """Between reals and codes, or codes and codes."""
-    recipe = op.recipe if isinstance(op, quant.QuantizeOp | quant.RequantizeOp) else None
-    source = lowering.operand(op.input)
-    target = lowering.define(op.result, op.location)
-    name = op.name.removeprefix("quant.")
-    lower_elementwise(lowering, [source], target, op.location, name, (name,), lambda b, x: x[0], recipe)
-
-
 _BINARY: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
     nn.AddOp: arith.AddfOp,
     nn.SubOp: arith.SubfOp,
@@ -229,14 +221,3 @@ def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
     target = lowering.define(op.result, op.location)
     name = op.name.removeprefix("nn.")
     lower_elementwise(lowering, operands, target, op.location, name, (name, bounds), compute, op.recipe)
-
-
-@lowers(nn.ReluOp, nn.ClampOp)
-def lower_clamp(lowering: Lowering, op: nn.ReluOp | nn.ClampOp) -> None:
-    """relu and clamp."""
-    bounds = op.bounds if isinstance(op, nn.ClampOp) else (0.0, float("inf"))
-    target_of = lowering.operand(op.input)
-    target = lowering.define(op.result, op.location)
-    name = op.name.removeprefix("nn.")
-    compute: Compute = lambda b, x: b.add(loop.ClampOp(x[0], *bounds))  # noqa: E731
-    lower_elementwise(lowering, [target_of], target, op.location, name, (name, bounds), compute, op.recipe)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of unary functions: a table between 8-bit codes, float32 formulas elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import loop, nn, quant
+from qcomp.interpreter.ops.elementwise import code_table
+from qcomp.transforms.lower_to_loop import transcendental
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
+from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.tables import has_table, lower_requantize, lower_table
+
+Formula = Callable[[Reals, SSAValue], SSAValue]
+
+
+def hardsigmoid(m: Reals, x: SSAValue) -> SSAValue:
+    """min(max(x + 3, 0), 6) / 6."""
+    return m.divide(m.clamp(m.add(x, m.number(3.0)), 0.0, 6.0), m.number(6.0))
+
+
+def hardswish(m: Reals, x: SSAValue) -> SSAValue:
+    """x * min(max(x + 3, 0), 6) / 6."""
+    return m.divide(m.multiply(x, m.clamp(m.add(x, m.number(3.0)), 0.0, 6.0)), m.number(6.0))
+
+
+def rsqrt(m: Reals, x: SSAValue) -> SSAValue:
+    """1 / sqrt(x), both rounded."""
+    return m.divide(m.number(1.0), m.square_root(x))
+
+
+_FORMULAS: dict[type[nn.UnaryOp], Formula] = {
+    nn.ReluOp: lambda m, x: m.clamp(x, 0.0, math.inf),
+    nn.NegOp: Reals.negate,
+    nn.AbsOp: Reals.absolute,
+    nn.SqrtOp: Reals.square_root,
+    nn.RsqrtOp: rsqrt,
+    nn.HardsigmoidOp: hardsigmoid,
+    nn.HardswishOp: hardswish,
+    nn.ExpOp: transcendental.exp,
+    nn.TanhOp: transcendental.tanh,
+    nn.ErfOp: transcendental.erf,
+    nn.SigmoidOp: transcendental.sigmoid,
+    nn.SiluOp: transcendental.silu,
+}
+
+
+def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
+    """What names the function of `op`, and the function over tiles of reals."""
+    match op:
+        case nn.ClampOp():
+            low, high = op.bounds
+            return (op.name, low, high), lambda m, x: m.clamp(x, low, high)
+        case nn.LeakyReluOp():
+            slope = op.negative_slope.value.data
+            return (op.name, slope), lambda m, x: m.select("gt", x, 0.0, x, m.multiply(x, m.number(slope)))
+        case nn.GeluOp():
+            mode = op.approximate.data
+            return (op.name, mode), transcendental.gelu_tanh if mode == "tanh" else transcendental.gelu
+        case _:
+            return (op.name,), _FORMULAS[type(op)]
+
+
+@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp)
+def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
+    """A table between codes; else the formula, with dequantize and quantize around it where there are codes."""
+    source = lowering.operand(op.input)
+    target = lowering.define(op.result, op.location)
+    short = op.name.removeprefix("nn.")
+    if has_table(source, target):
+        table = code_table(op)
+        assert table is not None
+        lower_table(lowering, source, target, table, op.location, short)
+        return
+    name, function = formula(op)
+    compute: Compute = lambda b, x: function(Reals(b, loop.tile_shape(x[0].type)), x[0])  # noqa: E731
+    lower_elementwise(lowering, [source], target, op.location, short, name, compute, op.recipe)
+
+
+@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp)
+def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp | quant.RequantizeOp) -> None:
+    """Between reals and codes by arithmetic, between codes and codes by a table."""
+    recipe = op.recipe if isinstance(op, quant.QuantizeOp | quant.RequantizeOp) else None
+    source = lowering.operand(op.input)
+    target = lowering.define(op.result, op.location)
+    if has_table(source, target):
+        lower_requantize(lowering, source, target, recipe, op.location)
+        return
+    name = op.name.removeprefix("quant.")
+    lower_elementwise(lowering, [source], target, op.location, name, (name,), lambda b, x: x[0], recipe)
