@@ -84,6 +84,13 @@ VECTOR static inline __m128i gather_i8(const int8_t *p, ptrdiff_t stride, int co
   return _mm_loadu_si128((const void *)lanes);
 }
 """,
+    "gather_i32": """\
+VECTOR static inline __m512i gather_i32(const int32_t *p, ptrdiff_t stride, int count) {
+  int32_t lanes[16] = {0};
+  for (int lane = 0; lane < count; ++lane) lanes[lane] = p[lane * stride];
+  return _mm512_loadu_si512(lanes);
+}
+""",
     "scatter_f32": """\
 VECTOR static inline void scatter_f32(float *p, ptrdiff_t stride, int count, __m512 x) {
   float lanes[16];
@@ -95,6 +102,13 @@ VECTOR static inline void scatter_f32(float *p, ptrdiff_t stride, int count, __m
 VECTOR static inline void scatter_i8(int8_t *p, ptrdiff_t stride, int count, __m128i x) {
   int8_t lanes[16];
   _mm_storeu_si128((void *)lanes, x);
+  for (int lane = 0; lane < count; ++lane) p[lane * stride] = lanes[lane];
+}
+""",
+    "scatter_i32": """\
+VECTOR static inline void scatter_i32(int32_t *p, ptrdiff_t stride, int count, __m512i x) {
+  int32_t lanes[16];
+  _mm512_storeu_si512(lanes, x);
   for (int lane = 0; lane < count; ++lane) p[lane * stride] = lanes[lane];
 }
 """,

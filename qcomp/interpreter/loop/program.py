@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -44,21 +44,25 @@ class LoopProgram:
         """The outputs of main: one array per argument marked ``qcomp.output``, in order.
 
         inputs: arrays of the shapes and element sizes of the other arguments, but for ``qcomp.arena``; signedness is
-        not looked at. Outputs of i8 are int8, or uint8 with ``qcomp.unsigned``. Raises QcompError for inputs that do
-        not fit and for what the module does wrong.
+        not looked at. Outputs of i8 are int8, uint8 with ``qcomp.unsigned``, bool with ``qcomp.bool``. Raises
+        QcompError for inputs that do not fit and for what the module does wrong.
         """
         main = self._functions.get("main")
         if main is None:
             raise QcompError("the module has no function main", code="no-main")
         buffers, outputs = _arguments(main, list(inputs))
         self.call("main", *buffers)
-        return tuple(_result(kind, buffer, unsigned) for kind, buffer, unsigned in outputs)
+        return tuple(_result(kind, buffer, dtype) for kind, buffer, dtype in outputs)
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function with buffers (flat uint8 arrays) and scalars."""
         with np.errstate(all="ignore"):
             try:
                 return self.function(name)(*arguments)
+            except MemoryError:
+                raise QcompError(f"{name} needs more memory than there is", code="memory") from None
+            except ZeroDivisionError:
+                raise QcompError(f"an index of {name} is divided by 0", code="division") from None
             except (IndexError, ValueError, TypeError) as problem:
                 if self.checked:
                     raise
@@ -168,10 +172,10 @@ def _range(w: Writer, op: ForOp) -> str:
     return f"range({first}, {last}, {op.step.value.data})"
 
 
-def _arguments(main: func.FuncOp, inputs: list[Array]) -> tuple[list[Bytes], list[tuple[MemRef, Bytes, bool]]]:
-    """The buffers to call main with, and (type, buffer, unsigned) of its outputs."""
+def _arguments(main: func.FuncOp, inputs: list[Array]) -> tuple[list[Bytes], list[tuple[MemRef, Bytes, np.dtype[Any]]]]:
+    """The buffers to call main with, and (type, buffer, dtype) of its outputs."""
     buffers: list[Bytes] = []
-    outputs: list[tuple[MemRef, Bytes, bool]] = []
+    outputs: list[tuple[MemRef, Bytes, np.dtype[Any]]] = []
     marks = main.arg_attrs.data if main.arg_attrs is not None else (DictionaryAttr({}),) * len(main.body.block.args)
     for argument, mark in zip(main.body.block.args, marks, strict=True):
         if not is_buffer(argument):
@@ -181,7 +185,7 @@ def _arguments(main: func.FuncOp, inputs: list[Array]) -> tuple[list[Bytes], lis
         if "qcomp.output" in names or "qcomp.arena" in names:
             buffers.append(allocate(memref_bytes(kind)))
             if "qcomp.output" in names:
-                outputs.append((kind, buffers[-1], "qcomp.unsigned" in names))
+                outputs.append((kind, buffers[-1], _output_dtype(kind, names)))
         elif inputs:
             buffers.append(_input(main, kind, inputs.pop(0)))
         else:
@@ -208,8 +212,12 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f"
 
 
-def _result(kind: MemRef, buffer: Bytes, unsigned: bool) -> Array:
+def _output_dtype(kind: MemRef, marks: Mapping[str, Attribute]) -> np.dtype[Any]:
     dtype = element_dtype(kind.element_type)
-    if unsigned:
-        dtype = np.dtype(f"u{dtype.itemsize}")
+    if "qcomp.bool" in marks:
+        return np.dtype(bool)
+    return np.dtype(f"u{dtype.itemsize}") if "qcomp.unsigned" in marks else dtype
+
+
+def _result(kind: MemRef, buffer: Bytes, dtype: np.dtype[Any]) -> Array:
     return buffer[: memref_bytes(kind)].view(dtype).reshape(kind.get_shape()).copy()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar, cast
 
-import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -261,10 +260,11 @@ class Lowering:
 
 
 def _signedness(value: SSAValue) -> dict[str, Attribute]:
-    """Marks bytes that are unsigned for the caller."""
+    """Marks bytes that are unsigned numbers or truth values for the caller."""
     from qcomp.dialects.element import numpy_dtype
     from qcomp.dialects.nn.base import tensor
 
     encoding = encoding_of(value.type)
     dtype = encoding.dtype if encoding is not None else numpy_dtype(tensor(value).element_type)
-    return {"qcomp.unsigned": UnitAttr()} if dtype == np.uint8 else {}
+    marks: dict[str, str] = {"uint8": "qcomp.unsigned", "bool": "qcomp.bool"}
+    return {marks[dtype.name]: UnitAttr()} if dtype.name in marks else {}

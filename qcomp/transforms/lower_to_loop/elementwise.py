@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import loop, nn, quant
-from qcomp.dialects.quant import Encoding
+from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.quantize import reciprocal
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
@@ -29,6 +30,7 @@ from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 _MIN_LANES = 16
+ELEMENTS = {"f32": f32, "i8": i8, "i32": i32, "i64": i64}
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def lower_elementwise(
         Seen.of(target),
         tuple(None if buffer.encoding is None else Codes.of(buffer.encoding) for buffer in operands),
         None if target.encoding is None else Codes.of(target.encoding, recipe),
-        lowering.target.lanes,
+        1 if any(str(buffer.element) == "i64" for buffer in (*operands, target)) else lowering.target.lanes,
     )
     flat = flattened(spec)
     arguments = [
@@ -117,12 +119,9 @@ def flattened(spec: ElementwiseKernel) -> ElementwiseKernel:
 def _build(spec: ElementwiseKernel, name: str, where: LocationAttr, compute: Compute) -> FuncOp:
     from qcomp.transforms.lower_to_loop.buffers import physical_shape
 
-    elements = {"f32": f32, "i8": i8}
     every = [*spec.operands, spec.result]
-    if any(seen.element not in elements for seen in every):
-        raise QcompError("elementwise kernels take float32 and 8-bit codes", code="lower")
     names = [f"x{position}" for position in range(len(spec.operands))] + ["y"]
-    kinds = [MemRefType(elements[seen.element], physical_shape(seen.sizes, seen.layout)) for seen in every]
+    kinds = [MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout)) for seen in every]
     func, b, values = kernel(name, list(zip(names, kinds, strict=True)), where)
     for indices, dim, part in iterate(b, spec.result, spec.lanes):
         _point(b, spec, values, indices, dim, part, compute)
@@ -207,11 +206,24 @@ _BINARY: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
 }
 
 
+_WHOLE: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
+    nn.AddOp: arith.AddiOp,
+    nn.SubOp: arith.SubiOp,
+    nn.MulOp: arith.MuliOp,
+    nn.MaximumOp: arith.MaxSIOp,
+    nn.MinimumOp: arith.MinSIOp,
+}
+
+
 @lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp)
 def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
-    """Binary arithmetic with broadcasting, then the activation."""
+    """Binary arithmetic with broadcasting, then the activation. Integers wrap."""
     bounds = op.activation.bounds if op.activation is not None else None
-    cls = _BINARY[type(op)]
+    whole = encoding_of(op.lhs.type) is None and tensor(op.lhs).element_type != f32
+    table = _WHOLE if whole else _BINARY
+    if type(op) not in table or (whole and (bounds is not None or tensor(op.lhs).element_type not in (i32, i64))):
+        raise QcompError(f"{op.name} of {tensor(op.lhs).element_type} is not lowered to loops", code="lower")
+    cls = table[type(op)]
 
     def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
         value = b.add(cls(x[0], x[1]))

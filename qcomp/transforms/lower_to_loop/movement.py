@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32, i64
+from xdsl.dialects.builtin import LocationAttr, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
@@ -17,10 +17,8 @@ from qcomp.transforms.lower_to_loop.access import Seen, lane_dimension, place
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import lane_choice
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, lane_choice
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
-
-_ELEMENTS = {"f32": f32, "i8": i8, "i32": i32, "i64": i64}
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def move(
 
 def _build(spec: Move, name: str, where: LocationAttr) -> FuncOp:
     kinds = [
-        MemRefType(_ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     func, b, (x, y) = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
@@ -87,7 +85,7 @@ def _loops(
     lanes = spec.lanes if spec.source.element in ("f32", "i8") else 1
     # Strided tiles go element by element through a register's worth of lanes.
     contiguous = lane_dimension(spec.target, len(spec.sizes), dim) == len(spec.target.order) - 1
-    for part in chunks(spec.sizes[dim], _ELEMENTS[spec.source.element], lanes, contiguous and _unit(spec, dim)):
+    for part in chunks(spec.sizes[dim], ELEMENTS[spec.source.element], lanes, contiguous and _unit(spec, dim)):
         with b.loop(part.start, part.stop, part.step) as nest:
             indices[dim] = nest.index
             _element(b, spec, buffers, dim, indices, part)
