@@ -53,12 +53,16 @@ class Interface:
 
     def flatten(self, inputs: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
         """The values for `self.inputs` out of a call. Raises QcompError naming the place that does not fit."""
-        if not keywords and len(inputs) == len(self.inputs) and not any(map(_is_nest, inputs)):
+        fits = not keywords and len(inputs) == len(self.inputs)
+        if fits and not any(map(_is_nest, inputs)):
             return inputs
-        if not keywords and self.in_tree == flat_inputs(len(self.inputs)):
-            wanted = ", ".join(port.name for port in self.inputs)
-            raise QcompError(f"expected {len(self.inputs)} inputs ({wanted}), got {len(inputs)}", code="input")
-        return self.in_tree.flatten((tuple(inputs), dict(keywords)))
+        if self.in_tree != flat_inputs(len(self.inputs)):
+            return self.in_tree.flatten((tuple(inputs), dict(keywords)))
+        if fits:
+            return inputs
+        wanted = ", ".join(port.name for port in self.inputs)
+        got = f"{len(inputs)}{' and by name ' + ', '.join(keywords) if keywords else ''}"
+        raise QcompError(f"expected {len(self.inputs)} inputs in order ({wanted}), got {got}", code="input")
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
