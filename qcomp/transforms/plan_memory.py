@@ -105,9 +105,14 @@ def join(main: FuncOp, found: dict[AllocOp, Interval]) -> list[Interval]:
         if pairs is None:
             continue
         flat = ints(pairs)
-        for result, operand in zip(flat[::2], flat[1::2], strict=True):
+        allowed = list(zip(flat[::2], flat[1::2], strict=True))
+        for result, operand in allowed:
             into, source = base.get(op.operands[result]), base.get(op.operands[operand])
             if into is None or source is None or found[into] is found[source]:
+                continue
+            # The kernel may read the same buffer through another operand, which it must not write over.
+            readers = [index for index, value in enumerate(op.operands) if base.get(value) is source]
+            if any((result, reader) not in allowed for reader in readers):
                 continue
             new, old = found[into], found[source]
             if new.first == position and old.last == position and new.size == old.size:

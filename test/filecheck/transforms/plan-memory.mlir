@@ -52,6 +52,25 @@ func.func @main(%x: memref<64xf32>, %y: memref<64xf32> {qcomp.output}) {
 
 // -----
 
+// A buffer that the kernel also reads through an operand which it must not write over keeps its place.
+// CHECK-LABEL: func.func @main
+// CHECK:         %a = loop.view %arena {offset = [[A:[0-9]+]] : i64}
+// CHECK-NOT:     %b = loop.view %arena {offset = [[A]] : i64}
+// CHECK:         %b = loop.view %arena
+func.func private @conv(%x: memref<64xf32>, %residual: memref<64xf32>, %z: memref<64xf32>) {
+  func.return
+}
+func.func @main(%x: memref<64xf32>, %y: memref<64xf32> {qcomp.output}) {
+  %a = memref.alloc() : memref<64xf32>
+  %b = memref.alloc() : memref<64xf32>
+  func.call @conv(%x, %x, %a) : (memref<64xf32>, memref<64xf32>, memref<64xf32>) -> ()
+  func.call @conv(%a, %a, %b) {qcomp.may_alias = array<i64: 2, 1>} : (memref<64xf32>, memref<64xf32>, memref<64xf32>) -> ()
+  func.call @conv(%b, %b, %y) : (memref<64xf32>, memref<64xf32>, memref<64xf32>) -> ()
+  func.return
+}
+
+// -----
+
 // expected-error@+1 {{the module has no function main}}
 func.func @other() {
   func.return
