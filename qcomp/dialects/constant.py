@@ -111,19 +111,28 @@ class ConstantStore:
 
     source: str | None = None
     by_digest: dict[str, Array] = field(default_factory=dict[str, Array])
+    _sound: dict[str, bool] = field(default_factory=dict[str, bool], repr=False)
 
     def resolve(self, digest: str, kind: TensorType[Attribute]) -> ConstantData | None:
         """The constant of `digest` seen as `kind`; None when unknown or of another size."""
         array = self.by_digest.get(digest)
-        if array is None:
+        if array is None or not self._holds(digest, array):
             return None
         dtype, shape = numpy_dtype(kind.element_type), kind.get_shape()
         if array.nbytes != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
             return None
         return ConstantData(array.reshape(-1).view(dtype).reshape(shape), kind.element_type, digest)
 
+    def _holds(self, digest: str, array: Array) -> bool:
+        """Whether `array` has the content that `digest` names; computed once."""
+        if digest not in self._sound:
+            self._sound[digest] = ConstantData(array).digest == digest
+        return self._sound[digest]
+
     def missing(self, digest: str) -> str:
         """Why `digest` cannot be resolved, naming the file that should hold it."""
+        if not self._sound.get(digest, True):
+            return f'unresolved constant "{digest}": its content in {self.source} is damaged'
         if self.source is None:
             return f'unresolved constant "{digest}": the text came without a sidecar file (.safetensors)'
         return f'unresolved constant "{digest}": not found in {self.source}'

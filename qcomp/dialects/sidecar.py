@@ -98,9 +98,12 @@ def read(path: Path) -> dict[str, Array]:
         (length,) = struct.unpack("<Q", raw[:8].tobytes())
         if length > raw.size - 8:
             raise ValueError("header length beyond the file")
-        header = cast(dict[str, Any], json.loads(raw[8 : 8 + length].tobytes()))
+        header: object = json.loads(raw[8 : 8 + length].tobytes())
+        if not isinstance(header, dict):
+            raise ValueError("the header is no object")
+        entries = cast(dict[str, Any], header)
         body = raw[8 + length :]
-        return {name: _entry(body, entry) for name, entry in header.items() if name != "__metadata__"}
+        return {name: _entry(body, entry) for name, entry in entries.items() if name != "__metadata__"}
     except (ValueError, KeyError, TypeError, struct.error, RecursionError) as problem:
         raise QcompError(f"{path} is not a sidecar file: {problem}", code="sidecar") from None
 

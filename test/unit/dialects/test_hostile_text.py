@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import random
+import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +138,54 @@ def test_splats_that_add_up(monkeypatch: pytest.MonkeyPatch):
     lines = "\n".join(f"%a{at} = nn.constant dense<0> : tensor<100xi16>" for at in range(6))
     with pytest.raises(QcompError, match="splat constants of 1200 bytes, more than the 1000 allowed"):
         parse(body(lines) + "\n")
+
+
+def examples() -> list[str]:
+    """The functions of the dialects' examples, each with one op."""
+    folder = Path(__file__).resolve().parents[2] / "filecheck" / "dialects"
+    found: list[str] = []
+    for path in sorted(folder.glob("*/ops.mlir")):
+        text = re.sub(r"^\s*//.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for match in re.finditer(r"(func\.func @\w+\((?:.|\n)*?\) \{)\n((?:.|\n)*?)\n  func\.return", text):
+            found += [f"{match[1]}\n{line}\nfunc.return\n}}" for line in match[2].splitlines()]
+    return found
+
+
+WORDS = re.compile(r'[A-Za-z_][\w.$]*|%\w+|-?\d+(?:\.\d+)?|"[^"]*"|\S|\s+')
+SURPRISES = [
+    "0",
+    "-1",
+    "18446744073709551616",
+    "1.5",
+    "?",
+    '"',
+    "[",
+    "}",
+    "dense<",
+    "!quant.uniform<",
+    "loc(",
+    "*",
+    "f128",
+]
+
+
+def test_damaged_text_is_an_error_or_a_module_that_reads_back():
+    rng = random.Random(7)
+    texts = examples()
+    assert len(texts) > 100
+    pool = [word for text in texts for word in WORDS.findall(text)]
+    read = 0
+    for _ in range(1500):
+        words = WORDS.findall(rng.choice(texts))
+        for _ in range(rng.choice([1, 1, 2])):
+            words[rng.randrange(len(words))] = rng.choice([*SURPRISES, "", rng.choice(pool)])
+        try:
+            module = parse("".join(words) + "\n")
+        except QcompError:
+            continue
+        read += 1
+        text = print_text(module, locations=False)
+        assert print_text(parse(text), locations=False) == text
+        generic = print_text(module, generic=True, locations=False)
+        assert print_text(parse(generic), locations=False) == text
+    assert read > 20
