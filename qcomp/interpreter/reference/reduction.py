@@ -2,9 +2,11 @@
 """Reductions over axes, in a fixed order, and the average of codes.
 
 Float sums start at 0.0 and add one element after the other in row-major order, in float64; what is made of them is
-rounded once. Averages of codes are exact sums of `q - z`, then one float32 product, rounded and clamped:
+rounded once. Averages of codes are exact sums of `q - z`, then what torch does to them, in float32:
 
-    t = float32(sum) * float32(s / (count * sy));  q = clamp(round_half_even(t) + zy, qmin, qmax)
+    q = quantize(float32(sum) * float32(s) / float32(count))
+
+Averages of few codes often lie half way between two codes, where any shorter form picks the other one.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.integer_plan import largest_distance
+from qcomp.interpreter.reference.quantize import quantize
 
 
 def ordered_sum(x: Array, axes: Sequence[int]) -> Array:
@@ -59,19 +62,11 @@ def sum_codes(codes: Array, axes: Sequence[int], keepdim: bool, source: Encoding
     return np.add.reduce(centred, axis=tuple(axes), keepdims=keepdim)
 
 
-def average_multiplier(count: Array | int, source: Encoding, output: Encoding | None) -> Array:
-    """float32(s / (count * sy)) per count, computed in float64; sy is 1 for a float result."""
-    scale = 1.0 if output is None else output.scale
-    return np.asarray(source.scale / (np.asarray(count, np.float64) * scale)).astype(np.float32)
-
-
 def average_codes(sums: Array, count: Array | int, source: Encoding, output: Encoding | None) -> Array:
     """From sums of `q - z` over `count` elements to codes of `output`, or to float32 without one."""
-    real = sums.astype(np.float32) * average_multiplier(count, source, output)
-    if output is None:
-        return real
-    real = np.clip(np.rint(real.astype(np.float64)), output.qmin - output.zero_point, output.qmax - output.zero_point)
-    return (real + output.zero_point).astype(output.dtype)
+    with np.errstate(over="ignore"):
+        real = sums.astype(np.float32) * np.float32(source.scale) / np.asarray(count).astype(np.float32)
+    return real if output is None else quantize(real, output)
 
 
 def check_average(elements: int, source: Encoding) -> None:

@@ -19,13 +19,12 @@ from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
-from qcomp.interpreter.reference.reduction import average_multiplier, check_average
+from qcomp.interpreter.reference.reduction import check_average
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import Codes, lane_choice
-from qcomp.transforms.lower_to_loop.epilogue import ROUND_LIMIT
+from qcomp.transforms.lower_to_loop.elementwise import Codes, lane_choice, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 
 
@@ -85,7 +84,6 @@ class ReduceKernel:
     source_codes: Codes | None
     target_codes: Codes | None
     table: tuple[int, ...]
-    bounded: bool
     lanes: int
 
 
@@ -100,7 +98,7 @@ def lower_max_pool2d(lowering: Lowering, op: nn.MaxPool2dOp) -> None:
 
 @lowers(nn.AvgPool2dOp)
 def lower_avg_pool2d(lowering: Lowering, op: nn.AvgPool2dOp) -> None:
-    """Sums over clipped windows times a factor per window."""
+    """Sums over clipped windows over a divisor per window."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
     window = Window(_pair(kernel_size), _pair(stride), _pair(padding), (1, 1), bool(op.ceil_mode.value.data))
@@ -171,34 +169,23 @@ def _reduce(
 ) -> None:  # fmt: skip
     source_codes = Codes.of(source.encoding) if source.encoding is not None else None
     target_codes = Codes.of(target.encoding) if target.encoding is not None else None
-    factors, bounded = _factors(source, target, axes, counts)
+    divisors = _divisors(counts)
     spec = ReduceKernel(
         kind, Seen.of(source), Seen.of(target), axes, keep, source_codes, target_codes,
-        factors.shape if factors is not None else (), bounded, lowering.target.lanes,
+        divisors.shape if divisors is not None else (), lowering.target.lanes,
     )  # fmt: skip
     arguments = [source.value, target.value]
-    if factors is not None:
-        arguments.insert(1, lowering.constant(factors, f32))
+    if divisors is not None:
+        arguments.insert(1, lowering.constant(divisors, f32))
     short = name.removeprefix("nn.")
     lowering.call(spec, short, lambda symbol: _build(spec, symbol, where), arguments, where)
 
 
-def _factors(
-    source: Buffer, target: Buffer, axes: tuple[tuple[int, Axis], ...], counts: Array | None
-) -> tuple[Array | None, bool]:
-    """What sums are multiplied with (codes) or divided by (reals): one per window, or a single one; and whether
-    the products are small enough to round without saturating."""
+def _divisors(counts: Array | None) -> Array | None:
+    """What sums are divided by: one per window, or a single one."""
     if counts is None:
-        return None, False
-    if len(np.unique(counts)) == 1:
-        counts = counts.reshape(-1)[:1]
-    if source.encoding is None:
-        return counts.astype(np.float32), False
-    factors = average_multiplier(counts, source.encoding, target.encoding)
-    # The mean of |q - z| is below 2^16; what it is multiplied with is the ratio of the scales.
-    largest = 2.0**16 * source.encoding.scale / (1.0 if target.encoding is None else target.encoding.scale)
-    window_sum = float(counts.max()) / float(max(counts.min(), 1))
-    return factors, largest * window_sum <= ROUND_LIMIT
+        return None
+    return (counts.reshape(-1)[:1] if len(np.unique(counts)) == 1 else counts).astype(np.float32)
 
 
 def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
@@ -211,7 +198,7 @@ def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
     ]
     arguments = [("x", kinds[0]), ("y", kinds[1])]
     if spec.table:
-        arguments.insert(1, ("factors", MemRefType(f32, spec.table)))
+        arguments.insert(1, ("divisors", MemRefType(f32, spec.table)))
     func, b, values = kernel(name, arguments, where)
     _Reduction(spec, b, dict(zip([hint for hint, _ in arguments], values, strict=True))).emit()
     return finish(func)
@@ -290,15 +277,9 @@ class _Reduction:
     def _average(self, acc: SSAValue, position: dict[int, Index | int], part: Chunk) -> SSAValue:
         spec, b = self.spec, self.b
         where: list[Index | int] = [0] if len(spec.table) == 1 else [position.get(axis, 0) for axis, _ in spec.axes]
-        factor = b.load(self.use["factors"], where)
-        factor = b.broadcast(factor, part.shape) if part.shape else factor
-        if spec.source_codes is None:
-            return b.add(arith.DivfOp(acc, factor))
-        real = b.add(arith.MulfOp(b.add(loop.ToFloatOp(acc)), factor))
-        codes = spec.target_codes
-        if codes is None:
-            return real
-        rounded = b.add(loop.RoundOp(real, spec.bounded))
-        if codes.zero_point:
-            rounded = b.sum(rounded, b.integer(codes.zero_point, part.shape))
-        return b.add(loop.NarrowOp(rounded, codes.low, codes.high))
+        divisor = b.load(self.use["divisors"], where)
+        divisor = b.broadcast(divisor, part.shape) if part.shape else divisor
+        if spec.source_codes is not None:
+            acc = b.add(loop.ToFloatOp(acc))
+            acc = b.add(arith.MulfOp(acc, b.real(spec.source_codes.scale, part.shape)))
+        return quantized(b, b.add(arith.DivfOp(acc, divisor)), spec.target_codes)

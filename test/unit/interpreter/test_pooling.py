@@ -106,11 +106,12 @@ def test_float_sums_are_sequential_in_float64():
 
 
 def exact_average(sums: Any, count: int, target: Encoding | None) -> Any:
-    """The documented formula on Python's integers; the product's rounding is numpy's."""
-    real = np.float32(sums) * np.float32(SOURCE.scale / (count * (1.0 if target is None else target.scale)))
+    """The documented formula on Python's integers; the roundings of its products are numpy's."""
+    real = np.float32(sums) * np.float32(SOURCE.scale) / np.float32(count)
     if target is None:
         return real
-    code = round(Fraction(float(real))) + target.zero_point  # Python rounds half to even
+    inverse = np.float32(1.0 / target.scale)
+    code = round(Fraction(float(real * inverse))) + target.zero_point  # Python rounds half to even
     return np.array(min(max(code, target.qmin), target.qmax), target.dtype)
 
 

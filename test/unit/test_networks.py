@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real architectures from a .pt2 file to C: float within 1e-4, int8 by the rules for codes, all levels in bits."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+
+import networks
+import numpy as np
+import pytest
+import three_way
+
+import qcomp
+from qcomp.backend.artifact import Artifact
+
+torch = pytest.importorskip("torch")
+
+SMALL = ["resnet8", "ds_cnn", "autoencoder", "mobilenet_v1"]
+LARGE = ["resnet18", "mobilenet_v2", "resnet50"]
+QUANTIZERS = ["xnnpack", "x86"]
+
+
+@cache
+def quantized(name: str, quantizer: str):  # noqa: ANN201
+    """The converted PT2E graph of a network."""
+    return networks.quantize(networks.build(name), networks.example(name), quantizer)[1]
+
+
+def compiled(program: object, name: str, folder: Path, target: str = "native") -> Artifact:
+    """`program` through a .pt2 file to an artifact."""
+    path = folder / f"{name}.pt2"
+    torch.export.save(torch.export.export(program, networks.example(name)), path)
+    return qcomp.compile(path, target=target)
+
+
+def sqnr(reference: np.ndarray, found: np.ndarray) -> float:
+    """Signal to quantization noise in dB; infinite for equal arrays."""
+    noise = float(((found.astype(np.float64) - reference) ** 2).sum())
+    return math.inf if noise == 0 else 10 * math.log10(float((reference.astype(np.float64) ** 2).sum()) / noise)
+
+
+@pytest.mark.parametrize("name", SMALL + LARGE)
+def test_float(name: str, tmp_path: Path) -> None:
+    model, inputs = networks.build(name), networks.example(name, 5)
+    artifact = compiled(model, name, tmp_path)
+    with torch.no_grad():
+        expected = model(*inputs).numpy()
+    found = artifact(*inputs).numpy()
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+@pytest.mark.parametrize("name", SMALL + LARGE)
+def test_int8(name: str, quantizer: str, tmp_path: Path) -> None:
+    graph = quantized(name, quantizer)
+    artifact = compiled(graph, name, tmp_path)
+    report = artifact.report()
+    assert report["macs_integer_share"] >= 0.99
+    assert report["arena_bytes"] <= 1.25 * report["arena_bound_bytes"] + 64
+    lost: list[float] = []
+    for seed in range(5, 14):
+        inputs = networks.example(name, seed)
+        with torch.no_grad():
+            expected = graph(*inputs).numpy()
+        arrays = [value.numpy() for value in inputs]
+        found = artifact(*arrays)
+        assert found.shape == expected.shape
+        if seed < 8:
+            (same,) = qcomp.interpret(artifact.module, *arrays)
+            assert np.array_equal(found.view(np.uint32), same.view(np.uint32)), "C and the interpreter differ"
+        (wide,) = qcomp.interpret(artifact.reference, *arrays)
+        lost.append(min(sqnr(expected, wide), 120.0) - min(sqnr(expected, found), 120.0))
+    # One code that flips early can change all that follow: single inputs prove nothing, the median does.
+    assert sorted(lost)[len(lost) // 2] <= 3.0
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+@pytest.mark.parametrize("name", SMALL)
+def test_small_networks_in_bits_with_every_compiler(name: str, quantizer: str, tmp_path: Path) -> None:
+    graph, inputs = quantized(name, quantizer), networks.example(name, 5)
+    arrays = [value.numpy() for value in inputs]
+    for target in three_way.TARGETS:
+        # The scalar loops of a larger network take the loop interpreter minutes.
+        loops = target.lanes > 1 or name in ("ds_cnn", "autoencoder")
+        module = compiled(graph, name, tmp_path, target.name).module
+        three_way.check(module, *arrays, compilers=three_way.COMPILERS, targets=[target], loops=loops)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2"])
+def test_large_networks_in_bits_with_another_compiler(name: str, tmp_path: Path) -> None:
+    graph, inputs = quantized(name, "x86"), networks.example(name, 5)
+    module = compiled(graph, name, tmp_path).module
+    command = three_way.COMPILERS[-1]
+    targets = three_way.TARGETS[-1:]
+    three_way.check(module, *(v.numpy() for v in inputs), compilers=[command], targets=targets, loops=False)
