@@ -93,7 +93,7 @@ class Artifact:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""
-        with replace_folder(Path(folder), FILE_NAME) as partial:
+        with replace_folder(Path(folder), FILE_NAME, _files_of) as partial:
             self._write_sources(self, partial)
             library = machine = None
             if self.library is not None:
@@ -146,13 +146,21 @@ def copy_sources(files: Mapping[str, str], source: Path, target: Path) -> None:
         (target / name).write_bytes(path.read_bytes())
 
 
+def _files_of(folder: Path) -> list[str]:
+    """The files of the artifact in `folder`; none when its manifest cannot be read."""
+    try:
+        return list(Manifest.read(folder).files)
+    except QcompError:
+        return []
+
+
 def _copier(place: Path) -> WriteSources:
     return lambda artifact, target: copy_sources(artifact.manifest.files, place, target)
 
 
 def torch_arrays_for(values: object) -> Any:
     """The module `torch_arrays` when one of `values` is a tensor; None otherwise, and then torch is not imported."""
-    if "torch" not in sys.modules:
+    if sys.modules.get("torch") is None:
         return None
     from qcomp.backend import torch_arrays
 

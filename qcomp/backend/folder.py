@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from qcomp.errors import QcompError
 
 
 @contextmanager
-def replace_folder(target: Path, key: str) -> Generator[Path]:
+def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]]) -> Generator[Path]:
     """A new folder beside `target` to write into, which takes its place at the end.
 
-    An existing `target` must be empty or hold the file `key`, which makes it one of ours: its files are replaced one
-    by one, `key` being removed first and put back last, and files of other names stay. Raises QcompError otherwise.
+    An existing `target` must be empty or hold the file `key`, which makes it one of ours: the files that it `owned`
+    are replaced, `key` being removed first and put back last, and all others stay. Raises QcompError otherwise.
     """
     target = Path(os.path.realpath(target))
     if target.exists() and not target.is_dir():
@@ -31,7 +31,7 @@ def replace_folder(target: Path, key: str) -> Generator[Path]:
         yield partial
         _like_a_new_folder(partial)
         if target.is_dir():
-            _replace_files(partial, target, key)
+            _replace_files(partial, target, key, owned(target))
         else:
             os.rename(partial, target)
     finally:
@@ -46,7 +46,8 @@ def _like_a_new_folder(folder: Path) -> None:
     plain.rmdir()
 
 
-def _replace_files(source: Path, target: Path, key: str) -> None:
-    (target / key).unlink(missing_ok=True)
+def _replace_files(source: Path, target: Path, key: str, old: Iterable[str]) -> None:
+    for name in (key, *old):
+        (target / name).unlink(missing_ok=True)
     for path in sorted(source.iterdir(), key=lambda path: path.name == key):
         os.replace(path, target / path.name)

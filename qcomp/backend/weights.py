@@ -36,7 +36,9 @@ class AssemblerWeights:
 def assembler_weights(name: str, constants: Mapping[str, Array]) -> AssemblerWeights:
     """`constants` for the GNU assembler on ELF systems of this machine's byte order. `name`: of the .bin file."""
     pieces: list[bytes] = []
-    lines = ["  .section .rodata", f"  .balign {ARENA_ALIGNMENT}", "weights:", f'  .incbin "{name}.bin"']
+    # Without a name of its own the assembler's temporary file would be in the library.
+    lines = [f'  .file "{name}_weights.S"', "  .section .rodata", f"  .balign {ARENA_ALIGNMENT}"]
+    lines += ["weights:", f'  .incbin "{name}.bin"']
     offset = 0
     for symbol, array in constants.items():
         lines += [f"  .globl {symbol}", f"  .set {symbol}, weights + {offset}"]

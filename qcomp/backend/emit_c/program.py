@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -16,6 +15,7 @@ from qcomp.backend.emit_c import prelude
 from qcomp.backend.emit_c.avx512 import Avx512
 from qcomp.backend.emit_c.function import FunctionEmitter
 from qcomp.backend.emit_c.isa import Isa, c_type
+from qcomp.backend.emit_c.names import c_identifier, comment, distinct
 from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
@@ -23,12 +23,6 @@ from qcomp.dialects.location import describe
 from qcomp.errors import QcompError
 
 _ISAS = {"c": Isa, "avx512": Avx512}
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register"
-    " restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main arena"
-    " and bool class delete namespace new not operator or private public template this throw true false try using"
-    " virtual xor asm bitand bitor catch compl explicit export friend mutable protected typename wchar_t".split()
-)
 
 
 @dataclass(frozen=True)
@@ -51,22 +45,6 @@ class CProgram:
     arguments: Sequence[Argument]
     arena_bytes: int
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
-
-
-def c_identifier(text: str, fallback: str) -> str:
-    """`text` as a C identifier that is no keyword and has no reserved form; `fallback` when nothing is left of it."""
-    name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
-    if not name:
-        name = fallback
-    if name[0].isdigit() or name in _KEYWORDS or name.startswith("_"):
-        name = f"{fallback}_{name}"
-    return name[:63]
-
-
-def comment(text: str) -> str:
-    """`text` safe inside a C comment."""
-    printable = "".join(char if char.isprintable() and ord(char) < 128 else "?" for char in text)
-    return printable.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")[:200]
 
 
 def emit_program(module: ModuleOp, target: Target, name: str) -> CProgram:
@@ -97,27 +75,27 @@ class _Emitter:
         return CProgram(self.name, source, header, arguments, arena_bytes, self.constants)
 
     def _arguments(self, main: FuncOp) -> list[Argument]:
-        taken: set[str] = set()
+        taken = {func.sym_name.data for func in self.functions}
         found: list[Argument] = []
         for position, value in enumerate(main.body.block.args):
             attributes = _argument_attributes(main, position)
             role = "arena" if "qcomp.arena" in attributes else "output" if "qcomp.output" in attributes else "input"
             title = attributes.get("nn.name")
             title = title.data if isinstance(title, StringAttr) else (value.name_hint or "")
-            name = "arena" if role == "arena" else c_identifier(title, role)
-            while name in taken:
-                name = f"{name}_{position}"
-            taken.add(name)
+            name = c_identifier(title, role)
+            if name.startswith(f"{self.name}_"):  # as NAME_run and the constants do
+                name = f"{role}_{name}"
+            name = "arena" if role == "arena" else distinct(name, taken)
             found.append(Argument(name, role, cast(MemRefType[Attribute], value.type), title))
         return found
 
     def _kernel(self, func: FuncOp) -> list[str]:
         written = {op.memref for op in func.walk() if isinstance(op, loop.StoreOp)}
         names: dict[SSAValue, str] = {}
+        taken: set[str] = set()
         parameters: list[str] = []
         for position, value in enumerate(func.body.block.args):
-            name = c_identifier(value.name_hint or "", f"arg{position}")
-            names[value] = name if name not in names.values() else f"{name}_{position}"
+            names[value] = distinct(c_identifier(value.name_hint or "", f"arg{position}"), taken)
             kind = cast(MemRefType[Attribute], value.type)
             const = "" if value in written else "const "
             parameters.append(f"{const}{c_type(kind.element_type)} *{names[value]}")
