@@ -8,11 +8,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from qcomp.transforms.lower_to_loop.buffers import Border, Buffer, Layout
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index
-
-_CHANNELS_LAST = (0, 2, 3, 1)
-"""Logical dimension of each physical one."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +29,17 @@ class Seen:
     @property
     def order(self) -> tuple[int, ...]:
         """Logical dimension of each buffer dimension."""
-        return _CHANNELS_LAST if self.layout.nhwc else tuple(range(len(self.sizes)))
+        dims = tuple(range(len(self.sizes)))
+        return (0, *dims[2:], 1) if self.layout.nhwc else dims
 
     @property
     def origin(self) -> tuple[int, ...]:
         """Where logical index 0 lies, per buffer dimension."""
-        return _origin(self.layout.border) if self.layout.nhwc else (0,) * len(self.sizes)
+        return (0, *self.layout.border[::2], 0) if self.layout.nhwc else (0,) * len(self.sizes)
 
     def dense(self) -> bool:
         """Whether the elements lie without gaps."""
         return not any(self.layout.border)
-
-
-def _origin(border: Border) -> tuple[int, ...]:
-    return 0, border[0], border[2], 0
 
 
 def place(seen: Seen, indices: Sequence[Index | int]) -> list[Index | int]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How tensors lie in buffers.
 
-Tensors of rank 4 inside a program lie channels last, [N, H, W, C], with a border wide enough for the padding of
-every consumer; the border holds real zero (the zero point), so padding costs the consumer nothing. Everything else,
-and what the caller passes, is row-major.
+Images inside a program lie channels last, [N, H, W, C] ([N, L, C], [N, D, H, W, C]), with a border wide enough for the
+padding of every consumer; the border holds real zero (the zero point), so padding costs the consumer nothing.
+Everything else, and what the caller passes, is row-major. Which tensors are images `layouts` decides.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 
 MemRef = MemRefType[Attribute]
-Border = tuple[int, int, int, int]
-"""Top, bottom, left, right."""
+Border = tuple[int, ...]
+"""Elements before and after each spatial dimension: top, bottom, left, right."""
 NO_BORDER: Border = (0, 0, 0, 0)
 SLACK = 64
 """Bytes that reads may run over the end of a buffer."""
@@ -57,6 +57,14 @@ class Buffer:
         return MemRefType(self.element, self.physical)
 
     @property
+    def row_major(self) -> bool:
+        """Whether memory order is the logical row-major order, without gaps."""
+        if not self.layout.nhwc:
+            return True
+        _, channels, *spatial = self.sizes
+        return not any(self.layout.border) and (channels == 1 or math.prod(spatial) == 1)
+
+    @property
     def unsigned(self) -> bool:
         """Whether bytes are read as unsigned."""
         return self.encoding is not None and not self.encoding.signed
@@ -66,9 +74,14 @@ def physical_shape(sizes: tuple[int, ...], layout: Layout) -> tuple[int, ...]:
     """The buffer's dimensions for a tensor of `sizes`."""
     if not layout.nhwc:
         return sizes
-    n, c, h, w = sizes
-    top, bottom, left, right = layout.border
-    return (n, h + top + bottom, w + left + right, c)
+    n, c, *spatial = sizes
+    sides = zip(spatial, layout.border[::2], layout.border[1::2], strict=True)
+    return (n, *(size + low + high for size, low, high in sides), c)
+
+
+def no_border(rank: int) -> Border:
+    """The border of width 0 of a channels-last tensor of that rank."""
+    return (0,) * (2 * (rank - 2))
 
 
 def storage_element(value: SSAValue) -> Attribute:

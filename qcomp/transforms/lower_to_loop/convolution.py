@@ -13,8 +13,7 @@ from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, integer_plan
-from qcomp.transforms.lower_to_loop.borders import padding_border
-from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, static_shape
+from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, Layout, static_shape
 from qcomp.transforms.lower_to_loop.contraction import (
     ContractionKernel,
     Geometry,
@@ -24,6 +23,7 @@ from qcomp.transforms.lower_to_loop.contraction import (
 from qcomp.transforms.lower_to_loop.depthwise import is_depthwise, lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
+from qcomp.transforms.lower_to_loop.layouts import padding_border
 
 
 @lowers(nn.Conv2dOp)
@@ -46,14 +46,12 @@ def lower_conv2d(lowering: Lowering, op: nn.Conv2dOp) -> None:
 @lowers(nn.LinearOp)
 def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
     """A linear as a convolution of one run: each row of the input is a pixel."""
-    x = lowering.operand(op.input)
+    x = lowering.row_major(op.input, op.location)
     weight = weight_array(lowering, op)
-    if x.layout.nhwc:
-        raise QcompError.at(op, "linear over channels-last buffers is not lowered", code="lower")
     channels, run = weight.shape
     rows = int(np.prod(x.sizes[:-1], dtype=np.int64))
-    y = lowering.define(op.result, op.location)
-    residual = lowering.operand(op.residual) if op.residual is not None else None
+    y = lowering.define(op.result, op.location, Layout(False))
+    residual = lowering.row_major(op.residual, op.location) if op.residual is not None else None
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
     shape = ((1, 1, rows, channels), NO_BORDER)
     _call(lowering, op, geometry, weight[:, None, :], x, (1, 1, rows * run), (y, shape), (residual, shape))

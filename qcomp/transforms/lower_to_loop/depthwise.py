@@ -15,12 +15,12 @@ from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import ints, shape
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
-from qcomp.transforms.lower_to_loop.borders import padding_border
 from qcomp.transforms.lower_to_loop.buffers import Border
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.layouts import padding_border
 
 PIXELS = 7
 """Output pixels of a row that are accumulated together."""

@@ -7,7 +7,7 @@ work with: operands as buffers, results as buffers, constants, calls. Equal kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
@@ -30,15 +30,15 @@ from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
-from qcomp.transforms.lower_to_loop.borders import Borders
 from qcomp.transforms.lower_to_loop.buffers import (
-    NO_BORDER,
+    Border,
     Buffer,
     Layout,
     physical_shape,
     static_shape,
     storage_element,
 )
+from qcomp.transforms.lower_to_loop.layouts import Layouts
 
 MemRef = MemRefType[Attribute]
 OpT = TypeVar("OpT", bound=Operation)
@@ -69,8 +69,8 @@ class Lowering:
             place = mains[0] if mains else module
             raise QcompError.at(place, "only modules with the one function main are lowered to loops", code="lower")
         self.source = mains[0]
-        self.borders = Borders(self.source)
-        self.kernels: dict[Hashable, FuncOp] = {}
+        self.layouts = Layouts(self.source)
+        self.kernels: dict[str, FuncOp] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
         self._constants: dict[tuple[ConstantData, MemRef], SSAValue] = {}
         self._names: dict[str, int] = {}
@@ -177,10 +177,13 @@ class Lowering:
             self._constants[key] = op.result
         return self._constants[key]
 
-    def define(self, value: SSAValue, where: LocationAttr) -> Buffer:
-        """A new buffer for the result `value`: the caller's own place where a row-major result is returned."""
+    def define(self, value: SSAValue, where: LocationAttr, layout: Layout | None = None) -> Buffer:
+        """A new buffer for the result `value`: the caller's own place where a row-major result is returned.
+
+        layout: default what its readers want; readers take any.
+        """
         sizes, element = static_shape(value), storage_element(value)
-        layout = Layout(True, self.borders.border(value)) if len(sizes) == 4 else Layout(False)
+        layout = layout or self.layouts.layout(value)
         places = self._outputs.get(value, [])
         if places and not layout.nhwc:
             memref = places.pop(0)
@@ -189,7 +192,7 @@ class Lowering:
             memref.name_hint = value.name_hint
         buffer = Buffer(memref, sizes, layout, encoding_of(value.type), element)
         self.buffers[value] = buffer
-        if layout.border != NO_BORDER:
+        if any(layout.border):
             from qcomp.transforms.lower_to_loop.fill import fill_border
 
             fill_border(self, buffer, where)
@@ -206,24 +209,36 @@ class Lowering:
         self.block.add_op(op)
         return op.memref
 
-    def channels_last(self, value: SSAValue, border: tuple[int, int, int, int], where: LocationAttr) -> Buffer:
-        """The buffer of a rank-4 tensor, channels last with at least `border`; copied when it lies otherwise."""
-        from qcomp.transforms.lower_to_loop.movement import convert
-
+    def channels_last(self, value: SSAValue, border: Border, where: LocationAttr) -> Buffer:
+        """The buffer of an image, channels last with at least `border`; copied when it lies otherwise."""
         buffer = self.operand(value)
         have = buffer.layout.border
         if buffer.layout.nhwc and all(a >= b for a, b in zip(have, border, strict=True)):
             return buffer
-        layout = Layout(True, self.borders.border(value))
+        return self._laid(value, self.layouts.channels_last(value), where)
+
+    def row_major(self, value: SSAValue, where: LocationAttr) -> Buffer:
+        """The buffer of a tensor, row-major; copied when it lies otherwise."""
+        buffer = self.operand(value)
+        if not buffer.layout.nhwc:
+            return buffer
+        if buffer.row_major:
+            view = self.view(buffer, MemRefType(buffer.element, buffer.sizes))
+            return Buffer(view, buffer.sizes, Layout(False), buffer.encoding, buffer.element)
+        return self._laid(value, Layout(False), where)
+
+    def _laid(self, value: SSAValue, layout: Layout, where: LocationAttr) -> Buffer:
+        from qcomp.transforms.lower_to_loop.movement import convert
+
         key = (value, layout)
         if key not in self._converted:
-            self._converted[key] = convert(self, buffer, layout, where)
+            self._converted[key] = convert(self, self.operand(value), layout, where)
         return self._converted[key]
 
     def alias(self, value: SSAValue, buffer: Buffer) -> None:
         """Let the result `value` be the bytes of `buffer` seen in its own shape."""
         sizes = static_shape(value)
-        layout = Layout(len(sizes) == 4)
+        layout = self.layouts.layout(value)
         kind = MemRefType(buffer.element, physical_shape(sizes, layout))
         view = self.view(buffer, kind)
         self.buffers[value] = Buffer(view, sizes, layout, encoding_of(value.type), buffer.element)
@@ -240,18 +255,19 @@ class Lowering:
 
     def call(
         self,
-        key: Hashable,
+        key: object,
         name: str,
         build: Callable[[str], FuncOp],
         arguments: Sequence[SSAValue],
         where: LocationAttr,
         may_alias: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """Call the kernel of `key`, building it on first use."""
-        if key not in self.kernels:
+        """Call the kernel of `key`, building it on first use. Keys are told apart by their text: 0.0 is not -0.0."""
+        text = repr(key)
+        if text not in self.kernels:
             count = self._names[name] = self._names.get(name, -1) + 1
-            self.kernels[key] = build(f"{name}_{count}")
-        op = CallOp(self.kernels[key].sym_name.data, arguments, [])
+            self.kernels[text] = build(f"{name}_{count}")
+        op = CallOp(self.kernels[text].sym_name.data, arguments, [])
         op.location = where
         if may_alias:
             flat = [position for pair in may_alias for position in pair]

@@ -156,8 +156,8 @@ def lane_choice(result: Seen) -> int | None:
     if not result.sizes:
         return None
     innermost = result.order[-1]
-    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, result.sizes[3]):
-        return 3
+    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, result.sizes[-1]):
+        return len(result.sizes) - 1
     return innermost
 
 

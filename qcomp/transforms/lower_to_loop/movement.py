@@ -141,14 +141,11 @@ def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationA
 def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     """A view where row-major order is the order in memory on both sides; else through a row-major copy."""
     source = lowering.operand(op.input)
+    if not source.row_major:
+        source = lowering.row_major(op.input, op.location)
     sizes = static_shape(op.result)
-    if not _row_major(source.sizes, source.layout):
-        plain = lowering.allocate(MemRefType(source.element, source.sizes), op.location)
-        target = Buffer(plain, source.sizes, Layout(False), source.encoding, source.element)
-        copy(lowering, source, target, op.location)
-        source = target
-    wanted = Layout(True, lowering.borders.border(op.result)) if len(sizes) == 4 else Layout(False)
-    if _row_major(sizes, wanted) and not lowering.is_result(op.result):
+    wanted = Buffer(source.value, sizes, lowering.layouts.layout(op.result), None, source.element)
+    if wanted.row_major and not lowering.is_result(op.result):
         lowering.alias(op.result, source)
         return
     target = lowering.define(op.result, op.location)
@@ -156,19 +153,27 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     copy(lowering, Buffer(view, sizes, Layout(False), source.encoding, source.element), target, op.location)
 
 
-def _row_major(sizes: tuple[int, ...], layout: Layout) -> bool:
-    """Whether memory order is the logical row-major order."""
-    if not layout.nhwc:
-        return True
-    _, channels, height, width = sizes
-    return not any(layout.border) and (channels == 1 or height * width == 1)
-
-
 @lowers(nn.PermuteOp)
 def lower_permute(lowering: Lowering, op: nn.PermuteOp) -> None:
-    """A copy along permuted dimensions."""
+    """A copy along permuted dimensions; a view where the order in memory stays, as from [N, C, H, W] channels last to
+    [N, H, W, C]."""
+    source, dims = lowering.operand(op.input), ints(op.dims)
+    if not lowering.is_result(op.result) and _stays(source, lowering.layouts.layout(op.result), dims):
+        lowering.alias(op.result, source)
+        return
     target = lowering.define(op.result, op.location)
-    move(lowering, lowering.operand(op.input), target, op.location, "permute", target.sizes, ints(op.dims))
+    move(lowering, source, target, op.location, "permute", target.sizes, dims)
+
+
+def _stays(source: Buffer, layout: Layout, dims: Sequence[int]) -> bool:
+    sizes = tuple(source.sizes[dim] for dim in dims)
+    seen = Seen.of(source)
+    target = Seen(sizes, layout, seen.element, seen.unsigned)
+    orders = [
+        [dim for dim in order if source.sizes[dim] != 1]
+        for order in (seen.order, [dims[place] for place in target.order])
+    ]
+    return seen.dense() and target.dense() and orders[0] == orders[1]
 
 
 @lowers(nn.ExpandOp)
