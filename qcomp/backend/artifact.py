@@ -11,13 +11,12 @@ import copy
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from qcomp.backend.build import build_library
-from qcomp.backend.folder import replace_folder
+from qcomp.backend.folder import TemporaryFolder, replace_folder
 from qcomp.backend.interface import Interface
 from qcomp.backend.library import Library
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
@@ -42,7 +41,7 @@ class Artifact:
 
     def __init__(
         self, manifest: Manifest, library: Library | None, write_sources: WriteSources,
-        module: ModuleOp | None = None, reference: ModuleOp | None = None, folder: object = None,
+        module: ModuleOp | None = None, reference: ModuleOp | None = None, folder: TemporaryFolder | None = None,
     ):  # fmt: skip
         self.manifest = manifest
         self.module = module
@@ -119,9 +118,9 @@ def load(folder: str | os.PathLike[str]) -> Artifact:
         path = place / manifest.library
         if path.is_file() and digest(path) == manifest.files[manifest.library]:
             return Artifact(manifest, open_library(manifest, path), write)
-    keep = tempfile.TemporaryDirectory(prefix="qcomp-")
-    copy_sources(manifest.files, place, Path(keep.name))
-    path = build_library(Path(keep.name), manifest.sources, f"{manifest.name}.so")
+    keep = TemporaryFolder()
+    copy_sources(manifest.files, place, keep.path)
+    path = build_library(keep.path, manifest.sources, f"{manifest.name}.so", manifest.opt_level)
     return Artifact(manifest, open_library(manifest, path), write, folder=keep)
 
 

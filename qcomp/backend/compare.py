@@ -112,11 +112,15 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
 
     Raises QcompError when `compiled` was not made of `program`, and for inputs that do not fit.
     """
-    module = compiled if isinstance(compiled, ModuleOp) else _module_of(program, compiled)
-    reference = reference_of(program)
+    given = samples(inputs)
+    if not given:
+        raise QcompError("there is no sample to compare on", code="compare")
+    example = None if isinstance(program, ModuleOp) else given[0]
+    module = compiled if isinstance(compiled, ModuleOp) else _module_of(program, compiled, example)
+    reference = reference_of(program, example)
     layers: dict[SSAValue, Layer] = {}
     outputs: dict[int, Layer] = {}
-    for sample in samples(inputs):
+    for sample in map(_arrays, given):
         expected = _named_values(reference, module, sample, evaluator)
         _compare_layers(_main(module), sample, expected, layers)
         found = _run(compiled, sample)
@@ -129,19 +133,19 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
     return Comparison(worst, list(outputs.values()))
 
 
-def reference_of(program: object) -> ModuleOp:
-    """The program as it is written, observers turned into quantize and dequantize."""
-    module, _ = import_program(program, None)
+def reference_of(program: object, example: Sequence[object] | None = None) -> ModuleOp:
+    """The program as it is written, observers turned into quantize and dequantize. `example`: inputs, to export it."""
+    module, _ = import_program(program, example)
     mark_values(module)
     if is_quantized(module):
         run_passes(module, "insert-qdq")
     return module
 
 
-def samples(inputs: object) -> list[list[Array]]:
-    """The inputs of each sample as arrays."""
+def samples(inputs: object) -> list[tuple[object, ...]]:
+    """The inputs of each sample."""
     found = cast("list[object]", inputs) if isinstance(inputs, list) else [inputs]
-    return [_arrays(cast("tuple[object, ...]", s) if isinstance(s, tuple) else (s,)) for s in found]
+    return [cast("tuple[object, ...]", one) if isinstance(one, tuple) else (one,) for one in found]
 
 
 def _arrays(sample: Sequence[object]) -> list[Array]:
@@ -150,11 +154,11 @@ def _arrays(sample: Sequence[object]) -> list[Array]:
     return [np.ascontiguousarray(cast(Any, value)) for value in values]
 
 
-def _module_of(program: object, artifact: Artifact) -> ModuleOp:
+def _module_of(program: object, artifact: Artifact, example: Sequence[object] | None) -> ModuleOp:
     if artifact.module is not None:
         return artifact.module
     manifest = artifact.manifest
-    again = emit(program, manifest.target, manifest.opt_level, name=manifest.name)
+    again = emit(program, manifest.target, manifest.opt_level, example, manifest.name)
     if manifest.files.get(f"{manifest.name}.c") != text_digest(again.program.source):
         raise QcompError("the artifact was not compiled from this program by this qcomp", code="compare")
     return again.module

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
+from qcomp.backend.folder import TemporaryFolder
 from qcomp.backend.manifest import Manifest
 from qcomp.backend.marks import mark_values
 from qcomp.backend.report import integer_macs, ops_report, quantized_macs
@@ -26,6 +26,7 @@ from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import assembler_weights, c_weights
 from qcomp.dialects.quant import ObserveOp, encoding_of
 from qcomp.errors import QcompError
+from qcomp.transforms.duplicate_dequantize import PRIVATE_DEQUANTIZE
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.plan_memory import BOUND
 from qcomp.transforms.rewriting import RefusalRecord, refusal_log
@@ -106,9 +107,11 @@ def emit(
 
 
 def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
-    """The passes for a freshly imported `module`."""
+    """The passes for `module`: freshly imported, or saved after some passes."""
     quantized = is_quantized(module)
     reference = ["O1"] * (opt_level > 0) + ["quantize"] * quantized
+    if PRIVATE_DEQUANTIZE in module.attributes:
+        reference = []
     integer = ["O2"] if opt_level > 1 else ["lower-batch-norm,fold-constants"]
     if quantized and opt_level > 0:
         integer.append("integer")
@@ -185,8 +188,8 @@ def _build(emitted: Emitted) -> Artifact:
     if runs_here(emitted.target) and find_compiler() is None:
         warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
     elif runs_here(emitted.target):
-        folder = tempfile.TemporaryDirectory(prefix="qcomp-")
-        path = _compile_c(emitted.program, Path(folder.name), emitted.manifest.opt_level)
+        folder = TemporaryFolder()
+        path = _compile_c(emitted.program, folder.path, emitted.manifest.opt_level)
         library = open_library(emitted.manifest, path)
     return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference, folder)
 

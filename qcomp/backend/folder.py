@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writing a folder whole or not at all."""
+"""Folders that come and go whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
 from qcomp.errors import QcompError
+
+
+class TemporaryFolder:
+    """A folder that goes when nothing refers to this object, and with the process at the latest."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="qcomp-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from tensor_programs import constant, floats, program
 from xdsl.dialects.builtin import ModuleOp
 
 from qcomp.dialects import nn
+from qcomp.dialects.location import location
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp
 
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
@@ -24,6 +25,12 @@ STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion
 def fake_quantized(add: Any, value: Any, scale: float, zero_point: int) -> Any:
     """`value` rounded to codes and back."""
     return add(DequantizeOp(add(QuantizeOp(value, Encoding.make(scale, zero_point)))))
+
+
+def placed(add: Any, name: str, op: Any) -> Any:
+    """The result of `op`, which comes from module `name`."""
+    op.location = location(name, "model.py", 7)
+    return add(op)
 
 
 def network() -> ModuleOp:
@@ -39,13 +46,13 @@ def network() -> ModuleOp:
 
     def build(add: Any, x: Any) -> Any:
         x = fake_quantized(add, x, 0.021, 3)
-        y = add(nn.Conv2dOp(x, weight(add, 6, 3, 3, 3), bias(add, 6), stride=(2, 1), padding=(1, 1)))
+        y = placed(add, "stem", nn.Conv2dOp(x, weight(add, 6, 3, 3, 3), bias(add, 6), stride=(2, 1), padding=(1, 1)))
         y = fake_quantized(add, add(nn.ReluOp(y)), 0.03, -128)
-        z = add(nn.Conv2dOp(y, weight(add, 6, 6, 1, 1), bias(add, 6)))
+        z = placed(add, "mix", nn.Conv2dOp(y, weight(add, 6, 6, 1, 1), bias(add, 6)))
         z = fake_quantized(add, add(nn.AddOp(z, y)), 0.05, 7)
-        z = fake_quantized(add, add(nn.AdaptiveAvgPool2dOp(z, (1, 1))), 0.04, 5)
+        z = fake_quantized(add, placed(add, "pool", nn.AdaptiveAvgPool2dOp(z, (1, 1))), 0.04, 5)
         z = add(nn.ReshapeOp(z, (2, 6)))
-        z = add(nn.LinearOp(z, weight(add, 5, 6), bias(add, 5)))
+        z = placed(add, "head", nn.LinearOp(z, weight(add, 5, 6), bias(add, 5)))
         return fake_quantized(add, z, 0.07, -9)
 
     return program(build, floats(*INPUT))

@@ -57,7 +57,7 @@ def test_any_memory_layout(artifact: Artifact, sample: Array) -> None:
 def test_outputs_are_fresh(artifact: Artifact, sample: Array) -> None:
     first = artifact(sample)
     kept = first.copy()
-    artifact(-sample)
+    artifact(np.negative(sample))
     assert (first == kept).all()
 
 
@@ -91,7 +91,7 @@ def test_threads_have_arenas_of_their_own(artifact: Artifact) -> None:
         (torch.zeros(INPUT, dtype=torch.bfloat16), r"torch\.bfloat16 .* has no numpy array"),
         (torch.zeros(INPUT, device="meta"), "lives on meta"),
         (torch.zeros(INPUT, dtype=torch.float64), "expected float32, got float64"),
-        (torch.sparse_coo_tensor(size=INPUT, check_invariants=True), "has no numpy array"),
+        (torch.zeros(INPUT).to_sparse(), "has no numpy array"),
     ],
 )
 def test_inputs_that_do_not_fit(artifact: Artifact, value: object, message: str) -> None:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmarks measure what they say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compiled import network
+
+from qcomp.backend.compile import emit
+from qcomp.backend.target import AVX512VNNI, runs_here
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools.benchmark.kernels import RESNET50, emit_case  # noqa: E402
+from tools.benchmark.profile import profile  # noqa: E402
+
+
+def test_resnet50_has_its_work() -> None:
+    """4.09 GMAC in 53 convolutions and a linear, as counted from the network itself."""
+    cases = {case: emit_case(case, "generic")[1] for case in RESNET50 if case.inputs <= 64}
+    assert {str(case): count for case, count in cases.items() if case.size == 224} == {
+        "224x224    3 ->   64 7x7 s2": 112 * 112 * 64 * 3 * 49
+    }
+    assert sum(case.count for case in RESNET50) == 54
+    sides = {case: (case.size // case.stride) ** 2 * case.inputs * case.outputs for case in RESNET50}
+    assert sum(side * max(case.kernel, 1) ** 2 * case.count for case, side in sides.items()) == 4089184256
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_profile(in_turn: bool) -> None:
+    """A time for every call of the program, in order; the peak only where the dot instruction is used."""
+    target = "native" if runs_here(AVX512VNNI) else "generic"
+    program = emit(network(), target, 1).program
+    found = profile(program, "gcc", "-O1", 0.005, in_turn)
+    names = [name for name, _ in found.steps]
+    assert [name for name in names if name.startswith(("conv2d", "linear"))] == ["conv2d_0", "conv2d_1", "linear_0"]
+    assert names[-1].startswith("dequantize")
+    assert all(0 < seconds < 1 for _, seconds in found.steps)
+    assert (found.peak > 1e10) == (target == "native")
+
+
+def test_command_line() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "bench")]
+    done = subprocess.run([*command, "kernels", "--only", "linear", "--target", "generic", "--seconds", "0.01"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "linear 2048 -> 1000 x1" in done.stdout and "all, as often as in ResNet-50" in done.stdout
+    done = subprocess.run([*command, "kernels", "--target", "pdp11"], capture_output=True, text=True)
+    assert done.returncode == 1 and "unknown target pdp11" in done.stderr
