@@ -20,5 +20,6 @@ def mark_values(module: ModuleOp) -> None:
 
 def unmarked(value: SSAValue) -> str | None:
     """The name that `value` had before `mark_values`."""
-    name, dot, number = (value.name_hint or "").rpartition(".")
+    hint = (value.name_hint or "").removesuffix(".dq")  # by which insert-qdq tells a dequantize from its quantize
+    name, dot, number = hint.rpartition(".")
     return name if dot and number.isdigit() else value.name_hint

@@ -49,6 +49,9 @@ class Observe(Rule[ObserveOp, Locations]):
         quantize = QuantizeOp(op.input, cast(UniformQuantizedType, op.encoding).data, op.recipe)
         dequantize = DequantizeOp(quantize.result)
         quantize.location, dequantize.location = plan.quantize, plan.dequantize
+        if (name := op.result.name_hint) is not None:
+            # Not one name for both: `qcomp.compare` finds the codes by it.
+            quantize.result.name_hint, dequantize.result.name_hint = name, f"{name}.dq"
         rewriter.replace(op, quantize, dequantize)
 
 

@@ -230,7 +230,7 @@ def test_bench(folder: Path) -> None:
         result = run(folder, line)
         assert (result.code, result.err) == (0, "")
         first, second = result.out.splitlines()
-        assert first.startswith("q for ") and " ops, 0 MACs; weights 0 bytes" in first
+        assert first.startswith("q for ") and " ops, 0 MACs; weights " in first
         assert "calls: least" in second and "GMAC/s" in second
 
 
@@ -242,3 +242,42 @@ def test_warnings_are_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     result = run(folder, "compile q.mlir -o out")
     assert result.code == 0
     assert result.err.startswith("warning: there is no C compiler here") and result.err.count("\n") == 1
+
+
+CONVOLUTION = """func.func @main(%x: tensor<2x3x9x8xf32>) -> tensor<2x2x9x8xf32> {
+  %o = quant.observe %x : tensor<2x3x9x8xf32> as !quant.uniform<i8:f32, 0.02:3>
+  %w = nn.constant dense<[[[[0.5]], [[-0.25]], [[0.75]]], [[[1.5]], [[-1.0]], [[0.3]]]]> : tensor<2x3x1x1xf32>
+  %p = quant.observe %w : tensor<2x3x1x1xf32> as !quant.uniform<i8<-127:127>:f32:0, {0.006, 0.012}>
+  %c = nn.conv2d %o, %p {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, \
+groups = 1 : i64} : (tensor<2x3x9x8xf32>, tensor<2x3x1x1xf32>) -> tensor<2x2x9x8xf32>
+  %q = quant.observe %c : tensor<2x2x9x8xf32> as !quant.uniform<i8:f32, 0.03:-7>
+  func.return %q : tensor<2x2x9x8xf32>
+}
+"""
+
+
+def test_compile_text_at_any_level(folder: Path) -> None:
+    """Saved after any pass of the pipeline, it compiles to the same results."""
+    (folder / "q.mlir").write_text(CONVOLUTION)
+    results: set[str] = set()
+    for pipeline in ("", "insert-qdq", "quantize", "quantize,O2", "quantize,O2,integer"):
+        assert shell.run(f"qcomp-opt q.mlir -p '{pipeline}' -o s.mlir", folder).code == 0
+        assert run(folder, "compile s.mlir -o out").err == ""
+        results.add(run(folder, "run out --random 4").out)
+    assert len(results) == 1 and "float32[2, 2, 9, 8]" in results.pop()
+
+
+def test_compare(folder: Path) -> None:
+    (folder / "q.mlir").write_text(CONVOLUTION)
+    np.savez(folder / "x.npz", np.linspace(-3, 3, 432, dtype=np.float32).reshape(2, 3, 9, 8))
+    assert run(folder, "compile q.mlir -o out").code == 0
+    for line in ("out --inputs x.npz", "out --random 5", "--target generic", "out --evaluator torch"):
+        result = run(folder, f"compare q.mlir {line}")
+        assert (result.code, result.err) == (0, "")
+        head, *layers = result.out.splitlines()
+        assert head.split() == ["off", "differ", "SQNR", "dB", "layer"]
+        assert layers.index("end to end") == len(layers) - 2
+        assert "nn.conv2d" in "".join(layers) and int(layers[0].split()[0]) <= 1
+    short = run(folder, "compare q.mlir out --rows 1").out.splitlines()
+    assert short.index("end to end") == 2 and short[-1].endswith("more layers are not worse")
+    assert "no saved artifact" in fails(folder, "compare q.mlir nosuch")
