@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, f32, i8, i32
+from xdsl.dialects.memref import AllocOp
 from xdsl.ir import SSAValue
 
-from qcomp.dialects import nn
+from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import encoding_of
@@ -24,6 +25,7 @@ from qcomp.transforms.lower_to_loop.depthwise import is_depthwise, lower_depthwi
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.layouts import padding_border
+from qcomp.transforms.lower_to_loop.movement import convert
 
 
 @lowers(nn.Conv2dOp)
@@ -129,6 +131,7 @@ def _call(
         lowering.target, geometry, epilogue, x.unsigned, source, seen, held_seen if held is not None else None
     )
     element = i8 if plan is not None else f32
+    x = _in_arena(lowering, op, x, geometry.run)
     arguments = [lowering.view(x, MemRefType(element, source)), lowering.constant(spec.pack_weight(taps), element)]
     arguments += channel_constants(lowering, op, plan, spec, taps)
     alias: list[tuple[int, int]] = []
@@ -142,6 +145,16 @@ def _call(
     lowering.call(
         spec, name, lambda symbol: build_contraction(spec, symbol, op.location), arguments, op.location, alias
     )
+
+
+def _in_arena(lowering: Lowering, op: nn.WeightedOp, x: Buffer, run: int) -> Buffer:
+    """`x`, or a copy when reading the last group of a run would go over the end of what the caller holds."""
+    base = x.value
+    while isinstance(base.owner, loop.ViewOp):
+        base = base.owner.source
+    if isinstance(base.owner, AllocOp) or str(x.element) != "i8" or run % lowering.target.dot_group == 0:
+        return x
+    return convert(lowering, x, x.layout, op.location)
 
 
 def channel_constants(

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from compiled import COMPILERS, STRICT, network, run_c
-from tensor_programs import constant, floats, program
+from tensor_programs import constant, floats, program, quantized
+from xdsl.dialects.builtin import ModuleOp
 
 import qcomp
 from qcomp import QcompError
@@ -27,6 +28,7 @@ from qcomp.backend.emit_c.names import c_identifier
 from qcomp.backend.manifest import FORMAT_VERSION, digest
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.quant import Encoding
 
 
 @pytest.fixture
@@ -347,3 +349,28 @@ def test_large_outputs_are_checked_in_part(tmp_path: Path) -> None:
     assert "Only the first 262144 of 420000 outputs are checked." in text
     done = run_c("gcc", tmp_path / "out", STRICT)
     assert (done.returncode, done.stdout) == (0, "net: 0 of 262144 outputs are not as expected\n")
+
+
+def tails() -> ModuleOp:
+    """A convolution on a reshaped argument of 7 codes, and a linear on 6 codes that are a result as well."""
+    rng = np.random.default_rng(3)
+    held = Encoding.make(0.02, 0, qmin=-127)
+    source, middle, last = (Encoding.make(scale, 5, signed=False) for scale in (0.05, 0.11, 0.2))
+
+    def build(add: Any, x: Any) -> Any:
+        weights = [rng.integers(-127, 128, shape).astype(np.int8) for shape in ((6, 7, 1, 1), (3, 6))]
+        image = add(nn.ReshapeOp(x, (1, 7, 1, 1)))
+        y = add(nn.Conv2dOp(image, add(constant(weights[0], held)), result_type=quantized(middle, 1, 6, 1, 1)))
+        flat = add(nn.ReshapeOp(y, (1, 6)))
+        return [flat, y, add(nn.LinearOp(flat, add(constant(weights[1], held)), result_type=quantized(last, 1, 3)))]
+
+    return program(build, quantized(source, 1, 7))
+
+
+@pytest.mark.parametrize("target", ["generic", "native"])
+@pytest.mark.parametrize("module", [network, tails])
+def test_no_byte_beyond_a_buffer(module: Callable[[], ModuleOp], target: str, tmp_path: Path) -> None:
+    """What the caller gives is read to its end and not further; nothing undefined happens."""
+    qcomp.compile(module(), target=target, opt_level=1).save(tmp_path / "out")
+    done = run_c("gcc", tmp_path / "out", ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
+    assert done.returncode == 0, done.stderr
