@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import networks
 import numpy as np
 import pytest
 import torch
@@ -190,3 +191,14 @@ def test_not_a_program(tmp_path: Path) -> None:
     qcomp.run_passes(lowered, "O1,quantize,O2,integer,lower-to-loop,plan-memory")
     with pytest.raises(QcompError, match="only tensors are compiled"):
         qcomp.compile(lowered)
+
+
+def test_prepared_and_converted_graphs_are_one_program() -> None:
+    """A calibrated PT2E graph compiles as what convert_pt2e makes of it, and compares with its program."""
+    inputs = networks.example("golden", 5)
+    prepared, converted = networks.quantize(networks.build("golden"), networks.example("golden"))
+    one, other = qcomp.compile(prepared, opt_level=2), qcomp.compile(converted, opt_level=2)
+    assert (one(*inputs) == other(*inputs)).all()
+    assert one.report()["macs_integer_share"] == 1.0
+    for row in qcomp.compare(prepared, one, inputs):
+        assert (row.max_off or 0) <= 1 and row.differ <= max(1, row.elements / 1000), row
