@@ -19,13 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-logging.disable(logging.WARNING)  # torch's and torchao's notes about parts of theirs that are not used here
 
 import torch
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
 
 import qcomp
 
@@ -63,6 +60,9 @@ def train(model: nn.Module, images: Tensor, labels: Tensor) -> None:
 
 def quantize(model: nn.Module, calibration: Tensor) -> nn.Module:
     """The converted PT2E graph: int8 weights per channel, uint8 activations."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
     quantizer = x86.X86InductorQuantizer().set_global(x86.get_default_x86_inductor_quantization_config())
     exported = torch.export.export(model, (calibration[:1],)).module()
     prepared = prepare_pt2e(exported, quantizer)
@@ -87,6 +87,7 @@ def measure(name: str, run: Run, images: Tensor, labels: Tensor, reference: Tens
 
 def main(folder: str = "digits") -> None:
     """Do it all and save the artifact in `folder`."""
+    logging.disable(logging.WARNING)  # torchao's notes, when it is imported, about parts that are not used here
     torch.manual_seed(0)
     train_images, train_labels, images, labels = data()
     model = network()
