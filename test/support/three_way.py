@@ -112,7 +112,7 @@ def _same(expected: Sequence[np.ndarray], found: Sequence[np.ndarray], what: str
             bits = f"u{want.dtype.itemsize}" if want.dtype.kind == "f" else want.dtype
             differ = np.ascontiguousarray(want).view(bits) != np.ascontiguousarray(have).view(bits)
             both_nan = np.isnan(want) & np.isnan(have) if want.dtype.kind == "f" else np.zeros(want.shape, bool)
-            wrong = np.argwhere(differ & ~both_nan)
+            wrong = np.argwhere(differ.reshape(want.shape) & ~both_nan)
             first = tuple(wrong[0]) if len(wrong) else ()
             assert not len(wrong), (
                 f"{what}, result {place}: {len(wrong)} differ, first {first}: {want[first]} {have[first]}"

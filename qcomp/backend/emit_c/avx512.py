@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from qcomp.backend.emit_c.isa import Isa, float_literal, int_literal, is_tile
+from qcomp.backend.emit_c.isa import Isa, float_literal, int_literal, is_tile, number_literal
 from qcomp.backend.emit_c.reals import vector
 from qcomp.dialects import loop
 from qcomp.errors import QcompError
@@ -144,7 +144,12 @@ class Avx512(Isa):
     def reduce(self, op: loop.ReduceOp, unit: str) -> str:
         if loop.tile_shape(op.input.type) != (16,):
             raise QcompError.at(op, "registers of 16 lanes are reduced", code="emit")
-        return f"reduce_{op.kind.data}16({unit})"
+        kind = "" if _element(op.input) == "f32" else "_i32"
+        return f"reduce_{op.kind.data}16{kind}({unit})"
+
+    def fill(self, op: loop.FillOp, unit: str) -> str:
+        kept, number = _mask(op.first.value.data), self.splat(op.result, number_literal(op.number))
+        return f"_mm512_mask_mov_{'ps' if _element(op.result) == 'f32' else 'epi32'}({number}, {kept}, {unit})"
 
     def unary(self, op: Operation, unit: str) -> str:
         if not is_tile(op.operands[0]):

@@ -27,7 +27,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, scalar_constant
+from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, number_literal, scalar_constant
 from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
@@ -74,6 +74,8 @@ class FunctionEmitter:
                 self._broadcast(op)
             case loop.ReduceOp():
                 self._reduce(op)
+            case loop.FillOp():
+                self._fill(op)
             case loop.LookupOp():
                 table = self.buffers[op.table]
                 self._define(op.result, [self.isa.lookup(op, table, unit) for unit in self.values[op.input]])
@@ -98,6 +100,17 @@ class FunctionEmitter:
             raise QcompError.at(op, "is not emitted as C", code="emit")
         units = zip(*(self.values[value] for value in op.operands), strict=True)
         self._define(op.results[0], [self.isa.elementwise(op, each) for each in units])
+
+    def _fill(self, op: loop.FillOp) -> None:
+        units = self.values[op.input]
+        if self.isa.unit_shape(op.input):
+            self._define(op.result, [self.isa.fill(op, unit) for unit in units])
+            return
+        last = loop.tile_shape(op.result.type)[-1]
+        number = number_literal(op.number)
+        self.values[op.result] = [
+            unit if place % last < op.first.value.data else number for place, unit in enumerate(units)
+        ]
 
     def _reduce(self, op: loop.ReduceOp) -> None:
         units = self.values[op.input]

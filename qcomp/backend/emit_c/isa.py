@@ -55,6 +55,11 @@ def int_literal(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
+def number_literal(value: float | int) -> str:
+    """An exact constant of the kind of number that `value` is."""
+    return float_literal(value) if isinstance(value, float) else int_literal(value)
+
+
 class Isa:
     """Scalar C99."""
 
@@ -115,9 +120,14 @@ class Isa:
 
     def combine(self, op: loop.ReduceOp, first: str, second: str) -> str:
         """One step of a reduction on scalars."""
+        real = str(op.result.type) == "f32"
         if op.kind.data == "add":
-            return f"{first} + {second}"
-        return f"{second} > {first} || {second} != {second} ? {second} : {first}"
+            return f"{first} + {second}" if real else _wrapping(op, first, "+", second)
+        return f"{second} > {first}{f' || {second} != {second}' if real else ''} ? {second} : {first}"
+
+    def fill(self, op: loop.FillOp, unit: str) -> str:
+        """One unit of `loop.fill`; only for units that are registers."""
+        raise QcompError.at(op, "is not emitted as C", code="emit")
 
     def reduce(self, op: loop.ReduceOp, unit: str) -> str:
         """The scalar that a register is reduced to; only for units that are registers."""

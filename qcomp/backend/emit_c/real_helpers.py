@@ -124,6 +124,16 @@ VECTOR static inline float reduce_add16(__m512 x) {
   return _mm512_cvtss_f32(add16(x, _mm512_permute_ps(x, 0x55)));
 }
 """,
+    "reduce_add16_i32": """\
+VECTOR static inline int32_t reduce_add16_i32(__m512i x) {
+  return _mm512_reduce_add_epi32(x);
+}
+""",
+    "reduce_max16_i32": """\
+VECTOR static inline int32_t reduce_max16_i32(__m512i x) {
+  return _mm512_reduce_max_epi32(x);
+}
+""",
     "reduce_max16": """\
 VECTOR static inline float reduce_max16(__m512 x) {
   x = maximum16(_mm512_shuffle_f32x4(x, x, 0xEE), x);

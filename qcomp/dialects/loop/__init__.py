@@ -31,20 +31,29 @@ from qcomp.dialects.loop.memory import (
     element_bytes,
     memref_bytes,
 )
-from qcomp.dialects.loop.real import CompareOp, MaximumOp, MinimumOp, ReduceOp, ScaleOp, SelectOp, TruncateOp
+from qcomp.dialects.loop.real import (
+    CompareOp,
+    FillOp,
+    MaximumOp,
+    MinimumOp,
+    ReduceOp,
+    ScaleOp,
+    SelectOp,
+    TruncateOp,
+)
 
 Loop = Dialect(
     "loop",
     [
         ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
         ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp, CompareOp, SelectOp, MaximumOp, MinimumOp, ScaleOp, TruncateOp,
-        ReduceOp,
+        FillOp, ReduceOp,
     ],
 )  # fmt: skip
 
 __all__ = [
-    "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "ForOp", "LoadOp", "LookupOp",
-    "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RoundOp", "ScaleOp", "SelectOp",
-    "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp", "access_properties", "constant_map", "element_bytes",
-    "memref_bytes", "tile_element", "tile_like", "tile_shape",
+    "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp", "LoadOp",
+    "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RoundOp", "ScaleOp",
+    "SelectOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp", "access_properties", "constant_map",
+    "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
 ]  # fmt: skip

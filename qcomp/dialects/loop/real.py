@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operations on reals that arith and math lack, or define otherwise than torch: comparison and choice of tiles, the
-larger and the smaller, powers of two, conversion towards zero, sums and maxima across the lanes.
+larger and the smaller, powers of two, conversion towards zero, neutral lanes, sums and maxima across the lanes.
 
 Each is one IEEE operation or a fixed sequence of them, so every level gives the same bits.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, VectorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr, VectorType, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -162,10 +162,43 @@ class TruncateOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
-    """A tile of 2^k f32 to one, halving: element i takes in element i + n/2 until one is left.
+class FillOp(IRDLOperation):
+    """The tile, but from place `first` of its last dimension on the elements are `value`: f32 or i32."""
 
-    kind "add": ``a + b``; "max": ``b > a ? b : a``, NaN if either is.
+    name = "loop.fill"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    input = operand_def(T)
+    result = result_def(T)
+    first = prop_def(IntegerAttr)
+    value = prop_def(FloatAttr | IntegerAttr)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$input attr-dict `:` type($result)"
+
+    def __init__(self, value: SSAValue, first: int, number: float | int):
+        real = str(tile_element(value.type)) == "f32"
+        fill = FloatAttr(float(number), f32) if real else IntegerAttr(int(number), i32)
+        super().__init__(
+            operands=[value], result_types=[value.type], properties={"first": IntegerAttr(first, i64), "value": fill}
+        )
+
+    @property
+    def number(self) -> float | int:
+        """What the elements become."""
+        return self.value.value.data
+
+    def verify_(self) -> None:
+        shape = tile_shape(self.result.type)
+        _require(bool(shape) and 0 < self.first.value.data < shape[-1], "first must be inside the last dimension")
+        element = tile_element(self.result.type)
+        _require(str(element) in ("f32", "i32") and self.value.type == element, "fills f32 or i32 with its like")
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """A tile of 2^k f32 or i32 to one, halving: element i takes in element i + n/2 until one is left.
+
+    kind "add": ``a + b``, integers wrap; "max": ``b > a ? b : a``, NaN if either is.
     """
 
     name = "loop.reduce"
@@ -186,4 +219,5 @@ class ReduceOp(IRDLOperation):
         sizes = kind.get_shape()
         _require(self.kind.data in REDUCTIONS, f"the kind must be one of {', '.join(REDUCTIONS)}")
         _require(len(sizes) == 1 and sizes[0] & (sizes[0] - 1) == 0, "reduces a vector of 2^k elements")
-        _require(str(kind.element_type) == "f32" and self.result.type == kind.element_type, "reduces f32 to f32")
+        _require(str(kind.element_type) in ("f32", "i32"), "reduces f32 or i32")
+        _require(self.result.type == kind.element_type, "the result has the type of an element")

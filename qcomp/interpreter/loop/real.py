@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from xdsl.ir import Operation
 
 from qcomp.dialects.loop import (
     CompareOp,
+    FillOp,
     MaximumOp,
     MinimumOp,
     ReduceOp,
@@ -49,9 +51,14 @@ def truncate(w: Writer, op: TruncateOp) -> None:
     w.assign(op.result, f"{w.constant(cast_to)}(np.asarray({w.read(op.input)}), {w.dtype(op.result.type)})")
 
 
+def fill(w: Writer, op: FillOp) -> None:
+    w.assign(op.result, f"{w.constant(filled)}({w.read(op.input)}, {op.first.value.data}, {w.constant(op.number)})")
+
+
 def reduce(w: Writer, op: ReduceOp) -> None:
     lanes = tile_shape(op.input.type)[0]
-    w.assign(op.result, f"{w.constant(halved)}({w.read(op.input)}, {lanes}, {op.kind.data == 'add'})")
+    combine = np.add if op.kind.data == "add" else _larger
+    w.assign(op.result, f"{w.constant(halved)}({w.read(op.input)}, {lanes}, {w.constant(combine)})")
 
 
 def scaled(value: Any, exponent: Any, op: Operation) -> Array:
@@ -66,16 +73,26 @@ def scaled(value: Any, exponent: Any, op: Operation) -> Array:
     return np.where(number, result, np.float32(np.nan))
 
 
-def halved(value: Array, lanes: int, add: bool) -> Array:
+def filled(value: Array, first: int, number: float | int) -> Array:
+    """`value` with `number` from place `first` of the last dimension on."""
+    result = value.copy()
+    result[..., first:] = number
+    return result
+
+
+def halved(value: Array, lanes: int, combine: Callable[[Array, Array], Array]) -> Array:
     """The last dimension of `value`, of size `lanes`, reduced by halving."""
     while lanes > 1:
         lanes //= 2
-        first, second = value[..., :lanes], value[..., lanes : 2 * lanes]
-        value = first + second if add else maximum(second, first)
+        value = combine(value[..., :lanes], value[..., lanes : 2 * lanes])
     return value[..., 0]
+
+
+def _larger(first: Array, second: Array) -> Array:
+    return maximum(second, first)
 
 
 RULES = {
     CompareOp: compare, SelectOp: select, MaximumOp: extreme, MinimumOp: extreme, ScaleOp: scale,
-    TruncateOp: truncate, ReduceOp: reduce,
+    TruncateOp: truncate, FillOp: fill, ReduceOp: reduce,
 }  # fmt: skip

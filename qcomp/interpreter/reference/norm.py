@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Normalizations and softmax: every step in float64, sums in row-major order, one rounding at the end."""
+"""Normalizations and softmax: every step rounded in the operand's own type, sums in the order of `reduction`."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ import numpy as np
 
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.reduction import ordered_sum
+from qcomp.interpreter.reference.transcendental import exp
+
+
+def batch_norm_factor(var: Array, weight: Array | None, eps: float, dtype: np.dtype[np.generic]) -> Array:
+    """weight / sqrt(var + eps) per channel, computed in float64 and rounded once."""
+    scale = 1.0 / np.sqrt(var.astype(np.float64) + eps)
+    return (scale if weight is None else weight.astype(np.float64) * scale).astype(dtype)
 
 
 def batch_norm(x: Array, mean: Array, var: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """``(x - mean) * (weight / sqrt(var + eps)) + bias`` per channel of axis 1."""
+    """``(x - mean) * factor + bias`` per channel of axis 1, the factor by `batch_norm_factor`."""
     view = (1, -1, *(1 for _ in x.shape[2:]))
-    scale = 1.0 / np.sqrt(var.astype(np.float64) + eps)
-    if weight is not None:
-        scale = weight.astype(np.float64) * scale
-    result = (x.astype(np.float64) - mean.astype(np.float64).reshape(view)) * scale.reshape(view)
-    if bias is not None:
-        result = result + bias.astype(np.float64).reshape(view)
-    return result.astype(x.dtype)
+    result = (x - mean.reshape(view)) * batch_norm_factor(var, weight, eps, x.dtype).reshape(view)
+    return result if bias is None else result + bias.reshape(view)
 
 
 def layer_norm(x: Array, axes: int, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions, biased variance."""
-    last = tuple(range(x.ndim - axes, x.ndim))
-    count = int(np.prod(x.shape[x.ndim - axes :], dtype=np.int64))
-    centred = x.astype(np.float64)
-    centred = centred - np.expand_dims(ordered_sum(centred, last) / count, last)
-    var = np.expand_dims(ordered_sum(centred * centred, last) / count, last)
-    result = centred * (1.0 / np.sqrt(var + eps))
+    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions as one, biased variance."""
+    lead = x.shape[: x.ndim - axes]
+    rows = x.reshape(*lead, int(np.prod(x.shape[x.ndim - axes :], dtype=np.int64)))
+    count, last = x.dtype.type(max(rows.shape[-1], 1)), (len(lead),)
+    centred = rows - (ordered_sum(rows, last) / count)[..., None]
+    var = ordered_sum(centred * centred, last) / count
+    result = centred * (x.dtype.type(1) / np.sqrt(var + x.dtype.type(eps)))[..., None]
     if weight is not None:
-        result = result * weight.astype(np.float64)
+        result = result * weight.reshape(-1)
     if bias is not None:
-        result = result + bias.astype(np.float64)
-    return result.astype(x.dtype)
+        result = result + bias.reshape(-1)
+    return result.reshape(x.shape)
 
 
 def softmax(x: Array, axis: int) -> Array:
-    """``exp(x - max) / sum(exp(x - max))`` along `axis`; all -inf gives NaN."""
+    """``exp(x - max) * (1 / sum(exp(x - max)))`` along `axis`; all -inf gives NaN."""
     if x.shape[axis] == 0:
         return x.copy()
-    wide = x.astype(np.float64)
-    power = np.exp(wide - wide.max(axis=axis, keepdims=True))
-    return (power / np.expand_dims(ordered_sum(power, (axis % x.ndim,)), axis)).astype(x.dtype)
+    power = exp(x - x.max(axis=axis, keepdims=True))
+    total = np.expand_dims(ordered_sum(power, (axis % x.ndim,)), axis)
+    return power * (x.dtype.type(1) / total)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from qcomp.dialects.nn.pooling import pooled_size
-from qcomp.dialects.quant import Encoding
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.convolution import pad_spatial, taps
-from qcomp.interpreter.reference.reduction import average_codes, check_average, ordered_sum, require_float
+from qcomp.interpreter.reference.reduction import require_float
 
 Pair = tuple[int, int]
 
@@ -67,21 +66,10 @@ def max_pool2d(x: Array, window: Window, lowest: float | None = None) -> Array:
 
 
 def avg_pool2d(x: Array, window: Window, count_include_pad: bool = True, divisor: int | None = None) -> Array:
-    """The mean of each window: float64 sum in row-major order over the divisor, rounded once."""
+    """The mean of each window: elements added one after the other in row-major order, in x's dtype, then divided."""
     require_float(x, "average pool")
     counts = average_counts(x.shape[-2:], window, count_include_pad, divisor)
-    return (window_sums(x.astype(np.float64), window) / counts).astype(x.dtype)
-
-
-def integer_avg_pool2d(
-    codes: Array, window: Window, source: Encoding, output: Encoding | None,
-    count_include_pad: bool = True, divisor: int | None = None,
-) -> Array:  # fmt: skip
-    """The mean of each window of codes by `reduction.average_codes`; padding counts as real 0."""
-    check_average(window.kernel[0] * window.kernel[1], source)
-    counts = average_counts(codes.shape[-2:], window, count_include_pad, divisor)
-    sums = window_sums(codes.astype(np.int64) - source.zero_point, window)
-    return average_codes(sums, counts, source, output)
+    return window_sums(x, window) / counts.astype(x.dtype)
 
 
 def window_sums(x: Array, window: Window) -> Array:
@@ -119,24 +107,14 @@ def adaptive_windows(size: int, out: int) -> list[Pair]:
 
 
 def adaptive_avg_pool2d(x: Array, output_size: Pair) -> Array:
-    """The mean of each adaptive window, accumulated in float64 in row-major order."""
+    """The mean of each adaptive window: one element added after the other in row-major order, in x's dtype."""
     require_float(x, "average pool")
     result = np.empty((*x.shape[:-2], *output_size), x.dtype)
     for row, column, view in _adaptive(x, output_size):
-        result[..., row, column] = ordered_sum(view, (x.ndim - 2, x.ndim - 1)) / (view.shape[-1] * view.shape[-2])
+        flat = view.reshape(*x.shape[:-2], -1)
+        total = np.add.accumulate(flat, axis=-1)[..., -1] + x.dtype.type(0)
+        result[..., row, column] = total / x.dtype.type(flat.shape[-1])
     return result
-
-
-def integer_adaptive_avg_pool2d(codes: Array, output_size: Pair, source: Encoding, output: Encoding | None) -> Array:
-    """The mean of each adaptive window of codes by `reduction.average_codes`."""
-    centred = codes.astype(np.int64) - source.zero_point
-    sums = np.empty((*codes.shape[:-2], *output_size), np.int64)
-    counts = np.empty(output_size, np.int64)
-    for row, column, view in _adaptive(centred, output_size):
-        sums[..., row, column] = view.sum(axis=(-2, -1))
-        counts[row, column] = view.shape[-1] * view.shape[-2]
-    check_average(int(counts.max(initial=1)), source)
-    return average_codes(sums, counts, source, output)
 
 
 def _adaptive(x: Array, output_size: Pair) -> list[tuple[int, int, Array]]:

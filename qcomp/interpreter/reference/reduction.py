@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reductions over axes, in a fixed order, and the average of codes.
 
-Float sums start at 0.0 and add one element after the other in row-major order, in float64; what is made of them is
-rounded once. Averages of codes are exact sums of `q - z`, then what torch does to them, in float32:
+A float sum has 16 partial sums, each rounded in the elements' own type: number p starts at 0.0 and takes, in row-major
+order, the elements whose index along the last reduced axis is p modulo 16. The second half of the partial sums is then
+added to the first, until one is left. So 16 lanes work at a time whichever axis they lie along, and every level gives the
+same bits. The largest element is found in the same order. Averages of codes are exact sums of `q - z`, then what torch does to them, in float32:
 
     q = quantize(float32(sum) * float32(s) / float32(count))
 
@@ -18,41 +20,63 @@ import numpy as np
 from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.array import Array
+from qcomp.interpreter.reference.elementwise import maximum
 from qcomp.interpreter.reference.integer_plan import largest_distance
 from qcomp.interpreter.reference.quantize import quantize
 
+PARTIALS = 16
+"""Partial results of a reduction."""
+
 
 def ordered_sum(x: Array, axes: Sequence[int]) -> Array:
-    """The float64 sum over `axes` (removed), element after element in row-major order."""
+    """The sum over `axes` (removed) in x's dtype, in the order above."""
+    partial = np.add.accumulate(_partials(x, axes, 0.0), axis=-2)[..., -1, :] + x.dtype.type(0)
+    while partial.shape[-1] > 1:
+        half = partial.shape[-1] // 2
+        partial = partial[..., :half] + partial[..., half:]
+    return partial[..., 0]
+
+
+def _partials(x: Array, axes: Sequence[int], fill: float) -> Array:
+    """[kept..., steps, 16]: what each partial result takes, one step after the other, filled up with `fill`."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
-    moved = np.transpose(x, (*kept, *sorted(axes))).astype(np.float64)
-    flat = moved.reshape(*(x.shape[axis] for axis in kept), -1)
-    if flat.shape[-1] == 0:
-        return np.zeros(flat.shape[:-1])
-    return np.add.accumulate(flat, axis=-1)[..., -1] + 0.0
+    moved = np.transpose(x, (*kept, *sorted(axes))) if axes else x[..., None]
+    size = moved.shape[-1]
+    steps = max(-(-size // PARTIALS), 1)
+    wide = np.full((*moved.shape[:-1], steps * PARTIALS), fill, x.dtype)
+    wide[..., :size] = moved
+    outer = wide.shape[: len(kept)]
+    if not wide.size:
+        return np.full((*outer, 1, PARTIALS), fill, x.dtype)
+    return wide.reshape(*outer, -1, PARTIALS)
 
 
 def total(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
     """Sum in x's dtype; integers wrap."""
     if x.dtype.kind != "f":
         return np.add.reduce(x, axis=tuple(axes), dtype=x.dtype, keepdims=keepdim)
-    return _kept(ordered_sum(x, axes), axes, keepdim).astype(x.dtype)
+    return _kept(ordered_sum(x, axes), axes, keepdim)
 
 
 def mean(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
     """Arithmetic mean in x's dtype. Raises QcompError for integers."""
     require_float(x, "mean")
-    return _kept(ordered_sum(x, axes) / element_count(x.shape, axes), axes, keepdim).astype(x.dtype)
+    count = x.dtype.type(element_count(x.shape, axes))
+    return _kept(ordered_sum(x, axes) / count, axes, keepdim)
 
 
 def largest(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
-    """Largest element, the first among equals (-0.0 equals 0.0); NaN if there is one."""
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    flat = np.transpose(x, (*kept, *sorted(axes))).reshape(*(x.shape[axis] for axis in kept), -1)
-    if flat.shape[-1] == 0:
+    """Largest element; NaN if there is one. Of -0.0 and 0.0 the one that comes first in the order above."""
+    if 0 in (x.shape[axis] for axis in axes):
         raise QcompError("the largest of no elements", code="shape")
-    picked = np.take_along_axis(flat, np.argmax(flat, axis=-1)[..., None], axis=-1)[..., 0]
-    return _kept(picked, axes, keepdim)
+    if x.dtype.kind != "f":
+        return np.max(x, axis=tuple(axes), keepdims=keepdim)
+    partial = _partials(x, axes, -np.inf)
+    partial = np.take_along_axis(partial, np.argmax(partial, axis=-2)[..., None, :], axis=-2)[..., 0, :]
+    while partial.shape[-1] > 1:
+        half = partial.shape[-1] // 2
+        partial = maximum(partial[..., half:], partial[..., :half])
+    return _kept(partial[..., 0], axes, keepdim)
 
 
 def sum_codes(codes: Array, axes: Sequence[int], keepdim: bool, source: Encoding) -> Array:

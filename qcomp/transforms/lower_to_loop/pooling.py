@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of pools and of reductions: loops over windows clipped to the input, channels in the lanes."""
+"""Lowering of pools: loops over windows clipped to the input, channels in the lanes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import Codes, lane_choice, quantized
+from qcomp.transforms.lower_to_loop.elementwise import Codes, dequantized, lane_choice, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 
 
@@ -146,23 +146,6 @@ def lower_adaptive_avg_pool2d(lowering: Lowering, op: nn.AdaptiveAvgPool2dOp) ->
     _reduce(lowering, op.location, op.name, "sum", source, target, axes, tuple(range(rank)), counts)
 
 
-@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp)
-def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
-    """Reductions over whole dimensions."""
-    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
-    axes = tuple((axis, Axis(source.sizes[axis], 0, adaptive=1)) for axis in op.axes)
-    keepdim = bool(op.keepdim.value.data)
-    keep = tuple(dim for dim in range(len(source.sizes)) if keepdim or dim not in op.axes)
-    kind = "max" if isinstance(op, nn.AmaxOp) else "sum"
-    if kind == "max" and source.encoding != target.encoding:
-        raise QcompError.at(op, "amax between different encodings is not lowered", code="lower")
-    count = int(np.prod([source.sizes[axis] for axis in op.axes], dtype=np.int64))
-    if source.encoding is not None and kind == "sum":
-        check_average(count, source.encoding)
-    counts = None if kind == "max" else np.array([[count if isinstance(op, nn.MeanOp) else 1]])
-    _reduce(lowering, op.location, op.name, kind, source, target, axes, keep, counts)
-
-
 def _reduce(
     lowering: Lowering, where: LocationAttr, name: str, kind: str, source: Buffer, target: Buffer,
     axes: tuple[tuple[int, Axis], ...], keep: tuple[int, ...], counts: Array | None,
@@ -241,7 +224,7 @@ class _Reduction:
     def _start(self, shape: tuple[int, ...]) -> SSAValue:
         spec, b = self.spec, self.b
         if spec.kind == "sum":
-            return b.integer(0, shape) if spec.source_codes is not None else b.real(0.0, shape)
+            return b.real(0.0, shape)
         if spec.source_codes is None:
             return b.real(-np.inf, shape)
         return b.byte(spec.source_codes.low, shape)
@@ -266,20 +249,12 @@ class _Reduction:
             if spec.source_codes is None:
                 return b.add(loop.MaximumOp(tile, acc))
             return b.add((arith.MaxUIOp if spec.source_codes.unsigned else arith.MaxSIOp)(acc, tile))
-        if spec.source_codes is None:
-            return b.add(arith.AddfOp(acc, tile))
-        wide = b.add(loop.ExtendOp(tile, spec.source_codes.unsigned))
-        zero = spec.source_codes.zero_point
-        if zero:
-            wide = b.difference(wide, b.integer(zero, part.shape))
-        return b.sum(acc, wide)
+        # Averages of codes often lie half way between two codes: only torch's own steps round them its way.
+        return b.add(arith.AddfOp(acc, dequantized(b, tile, spec.source_codes)))
 
     def _average(self, acc: SSAValue, position: dict[int, Index | int], part: Chunk) -> SSAValue:
         spec, b = self.spec, self.b
         where: list[Index | int] = [0] if len(spec.table) == 1 else [position.get(axis, 0) for axis, _ in spec.axes]
         divisor = b.load(self.use["divisors"], where)
         divisor = b.broadcast(divisor, part.shape) if part.shape else divisor
-        if spec.source_codes is not None:
-            acc = b.add(loop.ToFloatOp(acc))
-            acc = b.add(arith.MulfOp(acc, b.real(spec.source_codes.scale, part.shape)))
         return quantized(b, b.add(arith.DivfOp(acc, divisor)), spec.target_codes)

@@ -76,6 +76,9 @@ def test_adaptive_avg_pool():
             np.testing.assert_allclose(ours, exact, rtol=2.0**-23)
             # torch divides by the height and then by the width, each rounded.
             np.testing.assert_allclose(ours, functional.adaptive_avg_pool2d(value, out).numpy(), rtol=2.0**-22)
+    x = torch.from_numpy(np.random.default_rng(4).standard_normal((2, 5, 31, 29)).astype(np.float32))
+    ours, exact = pooling.adaptive_avg_pool2d(x.numpy(), (2, 1)), functional.adaptive_avg_pool2d(x.double(), (2, 1))
+    np.testing.assert_allclose(ours, exact.numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", [nn.MeanOp, nn.SumOp, nn.AmaxOp], ids=lambda op: op.name)
@@ -90,19 +93,36 @@ def test_reductions(op: Any, dim: tuple[int, ...], keepdim: bool):
     assert same_bits(ours, torchs)
 
 
-def test_float_sums_are_sequential_in_float64():
-    x = np.random.default_rng(3).standard_normal((3, 4, 501)).astype(np.float32)
-    for axes in ((2,), (0, 2), (0, 1, 2)):
-        moved = np.moveaxis(x, axes, range(3 - len(axes), 3)).reshape(-1, int(np.prod([x.shape[a] for a in axes])))
-        expected = []
-        for row in moved.astype(np.float64).tolist():
-            total = 0.0
-            for value in row:
-                total += value
-            expected.append(total)
-        assert reduction.ordered_sum(x, axes).reshape(-1).tolist() == expected
-    assert reduction.ordered_sum(np.zeros((3, 0)), (1,)).tolist() == [0.0, 0.0, 0.0]
+def by_definition(rows: Array, start: float, combine: Any) -> float:
+    """16 partial results over [steps..., size], alternating along the last dimension, then halved."""
+    partial = [np.float32(start)] * 16
+    for row in rows.reshape(-1, rows.shape[-1]):
+        for index, value in enumerate(row):
+            partial[index % 16] = combine(partial[index % 16], value)
+    for half in (8, 4, 2, 1):
+        partial = [combine(partial[i], partial[i + half]) for i in range(half)]
+    return float(partial[0])
+
+
+@pytest.mark.parametrize("axes", [(2,), (0, 2), (0, 1, 2), (1,), (0, 1)])
+def test_order_of_float_reductions(axes: tuple[int, ...]):
+    x = np.random.default_rng(3).standard_normal((3, 5, 53)).astype(np.float32)
+    x[x > 1.5] = -0.0
+    x[np.abs(x) < 0.2] = 0.0
+    negative = -np.abs(x)
+    moved = [np.moveaxis(value, axes, range(3 - len(axes), 3)) for value in (x, negative)]
+    rows = [value.reshape(-1, *(x.shape[axis] for axis in axes)) for value in moved]
+    sums = [by_definition(row, 0.0, lambda a, b: a + b) for row in rows[0]]
+    assert reduction.ordered_sum(x, axes).reshape(-1).tolist() == sums
+    largest = [by_definition(row, -np.inf, lambda a, b: b if b > a else a) for row in rows[1]]
+    found = reduction.largest(negative, axes, False)
+    assert same_bits(found.reshape(-1), np.array(largest, np.float32))
+
+
+def test_sums_of_nothing_and_of_negative_zeros():
+    assert reduction.ordered_sum(np.zeros((3, 0), np.float32), (1,)).tolist() == [0.0, 0.0, 0.0]
     assert not np.signbit(reduction.ordered_sum(np.full(4, -0.0), (0,)))
+    assert reduction.ordered_sum(np.array(2.5), ()) == 2.5
 
 
 def exact_average(sums: Any, count: int, target: Encoding | None) -> Any:

@@ -13,7 +13,6 @@ from qcomp.dialects import nn
 from qcomp.dialects.quant import Encoding
 
 A, B, C = activation(0.02, 114), activation(0.031, 7), activation(0.05, 99)
-SIDE = {"stride": (1, 1), "padding": (1, 1)}
 
 
 def convolution(
@@ -21,7 +20,9 @@ def convolution(
 ) -> SSAValue:
     """A 3x3 convolution of codes with padding."""
     weight = p.codes((outputs, inputs, 3, 3), p.weight_encoding(outputs))
-    return p.add(nn.Conv2dOp(x, weight, **SIDE, result_type=kind((size[0], outputs, *size[1:]), target)))
+    return p.add(
+        nn.Conv2dOp(x, weight, stride=(1, 1), padding=(1, 1), result_type=kind((size[0], outputs, *size[1:]), target))
+    )
 
 
 def linear(p: Program, x: SSAValue, shape: tuple[int, ...], outputs: int, target: Encoding) -> SSAValue:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,14 +44,17 @@ class Case:
     scalar_only: bool = False
 
 
-def halves(x: Array, add: bool) -> Array:
+def halves(rows: Array, add: bool) -> Array:
     """The definition of loop.reduce, element by element."""
-    values = list(x)
-    while len(values) > 1:
-        half = len(values) // 2
-        pairs = zip(values[:half], values[half:], strict=True)
-        values = [a + b if add else elementwise.maximum(b, a) for a, b in pairs]
-    return np.asarray(values[0], np.float32)
+    found: list[Array] = []
+    for row in rows:
+        values = list(row)
+        while len(values) > 1:
+            half = len(values) // 2
+            pairs = zip(values[:half], values[half:], strict=True)
+            values = [a + b if add else elementwise.maximum(b, a) for a, b in pairs]
+        found.append(values[0])
+    return np.array(found, rows.dtype)
 
 
 def compare(text: str, meaning: Callable[..., Array], kind: str = F32) -> Case:
@@ -142,13 +146,16 @@ CASES = [
     ),
 ]
 ROWS_TO_ONE = [
-    Case(
-        '%r = loop.reduce "add", %a : {f32} -> f32', (F32,), F32, lambda a: np.stack([halves(row, True) for row in a])
-    ),
-    Case(
-        '%r = loop.reduce "max", %a : {f32} -> f32', (F32,), F32, lambda a: np.stack([halves(row, False) for row in a])
-    ),
+    Case(f'%r = loop.reduce "{name}", %a : {{{kind}}} -> {kind}', (kind,), kind, partial(halves, add=name == "add"))
+    for name in ("add", "max")
+    for kind in (F32, I32)
 ]
+TILES_ONLY = [
+    Case("%r = loop.fill %a {{first = 5 : i64, value = 0xFF800000 : f32}} : {f32}", (F32,), F32,
+         lambda a: np.where(np.arange(16) < 5, a, np.float32(-np.inf))),
+    Case("%r = loop.fill %a {{first = 15 : i64, value = -7 : i32}} : {i32}", (I32,), I32,
+         lambda a: np.where(np.arange(16) < 15, a, np.int32(-7))),
+]  # fmt: skip
 
 
 def pool(name: str, seed: int, shape: tuple[int, ...]) -> Array:
@@ -213,6 +220,7 @@ def run_c(text: str, target: Target, command: str, inputs: list[Array], like: Ar
 
 def cases() -> list[tuple[Case, int | None, bool]]:
     found = [(case, lanes, False) for case in CASES for lanes in ((None,) if case.scalar_only else (None, 16))]
+    found += [(case, 16, False) for case in TILES_ONLY]
     return found + [(case, 16, True) for case in ROWS_TO_ONE]
 
 

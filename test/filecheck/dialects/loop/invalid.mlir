@@ -468,8 +468,8 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 
 // -----
 
-func.func @f(%x: vector<4xi32>) {
-  // expected-error@+1 {{reduces f32 to f32}}
-  %r = loop.reduce "add", %x : vector<4xi32> -> i32
+func.func @f(%x: vector<4xi8>) {
+  // expected-error@+1 {{reduces f32 or i32}}
+  %r = loop.reduce "add", %x : vector<4xi8> -> i8
   func.return
 }

@@ -80,8 +80,32 @@ func.func @kind(%a: vector<8xf32>) {
 
 // -----
 
-func.func @reduced_type(%a: vector<8xi32>) {
-  // expected-error@+1 {{reduces f32 to f32}}
-  %s = loop.reduce "add", %a : vector<8xi32> -> i32
+func.func @reduced_type(%a: vector<8xi8>) {
+  // expected-error@+1 {{reduces f32 or i32}}
+  %s = loop.reduce "add", %a : vector<8xi8> -> i8
+  func.return
+}
+
+// -----
+
+func.func @reduced_result(%a: vector<8xi32>) {
+  // expected-error@+1 {{the result has the type of an element}}
+  %s = loop.reduce "add", %a : vector<8xi32> -> f32
+  func.return
+}
+
+// -----
+
+func.func @filled_from(%a: vector<8xi32>) {
+  // expected-error@+1 {{first must be inside the last dimension}}
+  %s = loop.fill %a {first = 8 : i64, value = 1 : i32} : vector<8xi32>
+  func.return
+}
+
+// -----
+
+func.func @filled_with(%a: vector<8xi32>) {
+  // expected-error@+1 {{fills f32 or i32 with its like}}
+  %s = loop.fill %a {first = 7 : i64, value = 1.0 : f32} : vector<8xi32>
   func.return
 }

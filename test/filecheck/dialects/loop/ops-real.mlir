@@ -32,13 +32,19 @@ func.func @tiles(%a: vector<3x16xf32>, %b: vector<3x16xf32>, %n: vector<3x16xi32
 // CHECK-NEXT:    %f = loop.to_float %m : i64 -> f32
 // CHECK-NEXT:    %r = loop.reduce "add", %v : vector<16xf32> -> f32
 // CHECK-NEXT:    %q = loop.reduce "max", %v : vector<16xf32> -> f32
+// CHECK-NEXT:    %u = loop.reduce "add", %n : vector<4xi32> -> i32
+// CHECK-NEXT:    %g = loop.fill %v {first = 5 : i64, value = 0xff800000 : f32} : vector<16xf32>
+// CHECK-NEXT:    %h = loop.fill %n {first = 3 : i64, value = -7 : i32} : vector<4xi32>
 // GENERIC:       "loop.reduce"(%v) <{kind = "add"}> : (vector<16xf32>) -> f32
-func.func @scalars(%a: f32, %m: i64, %v: vector<16xf32>) {
+func.func @scalars(%a: f32, %m: i64, %v: vector<16xf32>, %n: vector<4xi32>) {
   %c = loop.compare "ge", %m, %m : i64 -> i1
   %s = loop.select %c, %a, %a : i1, f32
   %w = loop.truncate %a : f32 -> i64
   %f = loop.to_float %m : i64 -> f32
   %r = loop.reduce "add", %v : vector<16xf32> -> f32
   %q = loop.reduce "max", %v : vector<16xf32> -> f32
+  %u = loop.reduce "add", %n : vector<4xi32> -> i32
+  %g = loop.fill %v {first = 5 : i64, value = 0xFF800000 : f32} : vector<16xf32>
+  %h = loop.fill %n {first = 3 : i64, value = -7 : i32} : vector<4xi32>
   func.return
 }

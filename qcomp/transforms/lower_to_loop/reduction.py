@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of sum, mean and amax over whole dimensions, in the order of `qcomp.interpreter.reference.reduction`.
+
+16 partial results lie in the lanes of one register when the last reduced dimension is contiguous. When a kept dimension
+is, its elements fill the lanes and there is a register for each partial result. Codes need no order: one is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import loop, nn
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.reduction import PARTIALS, check_average
+from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
+from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
+from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+
+Combine = Callable[[SSAValue, SSAValue], SSAValue]
+Tiles = Sequence[SSAValue]
+"""Partial results."""
+
+
+@dataclass(frozen=True)
+class ReductionKernel:
+    """All that the code depends on. axes: reduced dimensions; keep: the input's dimension of each one of the result.
+
+    divisor: of sums; 1 for none.
+    """
+
+    kind: str
+    source: Seen
+    target: Seen
+    axes: tuple[int, ...]
+    keep: tuple[int, ...]
+    source_codes: Codes | None
+    target_codes: Codes | None
+    divisor: int
+    lanes: int
+
+    @property
+    def last(self) -> int:
+        """The reduced dimension along which partial results alternate."""
+        return self.axes[-1]
+
+    @property
+    def across(self) -> bool:
+        """Whether partial results lie in lanes: the last reduced dimension is contiguous."""
+        return self.source.order[-1] == self.last
+
+    @property
+    def lane(self) -> int:
+        """The kept dimension whose elements lie in lanes."""
+        return self.source.order[-1]
+
+
+@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp)
+def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
+    """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
+    source = lowering.operand(op.input)
+    if not op.axes:
+        raise QcompError("a reduction of a tensor without dimensions is not lowered to loops", code="lower")
+    innermost = Seen.of(source).order[-1]
+    if innermost in op.axes[:-1]:
+        source = lowering.row_major(op.input, op.location)
+    kind = "max" if isinstance(op, nn.AmaxOp) else "add"
+    target = lowering.define(op.result, op.location)
+    count = int(np.prod([source.sizes[axis] for axis in op.axes], dtype=np.int64))
+    _check(kind, source, target, count)
+    keepdim = bool(op.keepdim.value.data)
+    keep = tuple(dim for dim in range(len(source.sizes)) if keepdim or dim not in op.axes)
+    spec = ReductionKernel(
+        kind, Seen.of(source), Seen.of(target), op.axes, keep,
+        None if source.encoding is None else Codes.of(source.encoding),
+        None if target.encoding is None else Codes.of(target.encoding),
+        count if isinstance(op, nn.MeanOp) else 1, lowering.target.lanes,
+    )  # fmt: skip
+    arguments = [source.value, target.value]
+    name = op.name.removeprefix("nn.")
+    lowering.call(spec, name, lambda symbol: _build(spec, symbol, op.location), arguments, op.location)
+
+
+def _check(kind: str, source: Buffer, target: Buffer, count: int) -> None:
+    """Raise QcompError for what is not lowered."""
+    if any(str(buffer.element) not in ("f32", "i8") for buffer in (source, target)):
+        raise QcompError("reductions of integers are not lowered to loops", code="lower")
+    if source.encoding is None and str(source.element) != "f32":
+        raise QcompError("reductions of integers are not lowered to loops", code="lower")
+    if count == 0 and kind == "max":
+        raise QcompError("the largest of no elements", code="shape")
+    if kind == "max" and source.encoding != target.encoding:
+        raise QcompError("amax between different encodings is not lowered", code="lower")
+    if kind == "add" and source.encoding is not None:
+        check_average(count, source.encoding)
+
+
+def _build(spec: ReductionKernel, name: str, where: LocationAttr) -> FuncOp:
+    kinds = [
+        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        for seen in (spec.source, spec.target)
+    ]
+    func, b, values = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
+    _Reduction(spec, b, values).emit()
+    return finish(func)
+
+
+class _Reduction:
+    def __init__(self, spec: ReductionKernel, b: Builder, values: Sequence[SSAValue]):
+        self.spec, self.b = spec, b
+        self.x, self.y = values
+
+    def emit(self) -> None:
+        spec, b = self.spec, self.b
+        sizes = spec.target.sizes
+        lane = None if spec.across else spec.keep.index(spec.lane)
+        with ExitStack() as stack:
+            indices: list[Index | int] = [0] * len(sizes)
+            for dim in spec.target.order:
+                if dim != lane and sizes[dim] > 1:
+                    indices[dim] = stack.enter_context(b.loop(0, sizes[dim], kind="parallel")).index
+            if lane is None:
+                b.store(self._finish(self._across(self._source(indices))), self.y, place(spec.target, indices))
+                return
+            element = i8 if spec.source_codes is not None and spec.kind == "max" and self._flat(lane) else f32
+            for part in chunks(sizes[lane], element, spec.lanes):
+                with b.loop(part.start, part.stop, part.step, kind="parallel") as nest:
+                    indices[lane] = nest.index
+                    result = self._finish(self._along(self._source(indices), part))
+                    store_lanes(b, result, self.y, spec.target, indices, lane, part.shape, part.valid)
+
+    def _flat(self, lane: int) -> bool:
+        """Whether lanes are contiguous in the result too."""
+        return self.spec.target.order[-1] == lane
+
+    def _source(self, indices: Sequence[Index | int]) -> list[Index | int]:
+        """The input's index where the reduction starts."""
+        found: list[Index | int] = [0] * len(self.spec.source.sizes)
+        for own, index in zip(self.spec.keep, indices, strict=True):
+            found[own] = 0 if own in self.spec.axes else index
+        return found
+
+    def _across(self, indices: list[Index | int]) -> SSAValue:
+        """A scalar: partial results in the lanes of one tile, then halved."""
+        spec, b = self.spec, self.b
+        size = spec.source.sizes[spec.last]
+        parts = [Chunk(0, size - size % PARTIALS, PARTIALS, (PARTIALS,))] if size >= PARTIALS else []
+        if size % PARTIALS:
+            parts.append(Chunk(size - size % PARTIALS, size, PARTIALS, (PARTIALS,), size % PARTIALS))
+
+        def inner(acc: Tiles) -> Tiles:
+            for part in parts:
+                with b.loop(part.start, part.stop, part.step, carry=acc) as nest:
+                    indices[spec.last] = nest.index
+                    nest.carry(self._combine(nest.carried[0], self._load(indices, part)))
+                acc = nest.results
+            return acc
+
+        (acc,) = self._outer(list(spec.axes[:-1]), indices, [self._start((PARTIALS,))], inner)
+        return b.add(loop.ReduceOp(spec.kind, acc))
+
+    def _along(self, indices: list[Index | int], part: Chunk) -> SSAValue:
+        """A tile along a kept dimension: a tile for each partial result, then halved."""
+        spec, b = self.spec, self.b
+        size = spec.source.sizes[spec.last]
+        count = 1 if spec.source_codes is not None else min(PARTIALS, max(size, 1))
+
+        def step(acc: Tiles, first: Index | int) -> Tiles:
+            found: list[SSAValue] = []
+            for number, old in enumerate(acc):
+                indices[spec.last] = Index.of(first) + number
+                found.append(self._combine(old, self._load(indices, part)))
+            return found
+
+        def inner(acc: Tiles) -> Tiles:
+            whole = size - size % count
+            with b.loop(0, whole, count, carry=acc) as nest:
+                nest.carry(*step(nest.carried, nest.index))
+            acc = nest.results
+            return [*step(acc[: size - whole], whole), *acc[size - whole :]]
+
+        start = self._start(part.shape)
+        return self._halved(self._outer(list(spec.axes[:-1]), indices, [start] * count, inner))
+
+    def _outer(
+        self, axes: list[int], indices: list[Index | int], acc: Tiles, inner: Callable[[Tiles], Tiles]
+    ) -> Tiles:
+        """`inner` for all indices along `axes`, in row-major order."""
+        if not axes:
+            return inner(acc)
+        with self.b.loop(0, self.spec.source.sizes[axes[0]], carry=acc) as nest:
+            indices[axes[0]] = nest.index
+            nest.carry(*self._outer(axes[1:], indices, nest.carried, inner))
+        return nest.results
+
+    def _halved(self, tiles: Tiles) -> SSAValue:
+        """As `loop.reduce` does with 16 elements, of which only the first ones exist."""
+        found, half = list(tiles), PARTIALS // 2
+        while len(found) > 1:
+            pairs = zip(found[:half], found[half:], strict=False)
+            found[: max(len(found) - half, 0)] = [self._combine(one, other) for one, other in pairs]
+            found, half = found[:half], half // 2
+        return found[0]
+
+    def _load(self, indices: Sequence[Index | int], part: Chunk) -> SSAValue:
+        """What partial results take in: reals, codes as i32 for sums, bytes for the largest code along lanes."""
+        spec, b = self.spec, self.b
+        if spec.across:
+            over = (len(spec.source.order) - 1,)
+            tile = b.load(self.x, place(spec.source, indices), part.shape, over, None, part.valid)
+        else:
+            tile = load_lanes(b, self.x, spec.source, indices, spec.lane, part.shape, part.valid)
+        if spec.source_codes is not None and (spec.kind == "add" or spec.across):
+            tile = b.add(loop.ExtendOp(tile, spec.source_codes.unsigned))
+        if spec.kind == "max" and spec.across and part.valid is not None:
+            lowest = -np.inf if spec.source_codes is None else spec.source_codes.low
+            tile = b.add(loop.FillOp(tile, part.valid, lowest))
+        return tile
+
+    def _start(self, shape: tuple[int, ...]) -> SSAValue:
+        codes, b = self.spec.source_codes, self.b
+        if self.spec.kind == "add":
+            return b.real(0.0, shape) if codes is None else b.integer(0, shape)
+        if codes is None:
+            return b.real(-np.inf, shape)
+        return b.integer(codes.low, shape) if self.spec.across else b.byte(codes.low, shape)
+
+    def _combine(self, acc: SSAValue, tile: SSAValue) -> SSAValue:
+        spec, b = self.spec, self.b
+        if spec.source_codes is None:
+            return b.add(arith.AddfOp(acc, tile) if spec.kind == "add" else loop.MaximumOp(tile, acc))
+        if spec.kind == "add":
+            return b.add(arith.AddiOp(acc, tile))
+        unsigned = spec.source_codes.unsigned and not spec.across
+        return b.add((arith.MaxUIOp if unsigned else arith.MaxSIOp)(acc, tile))
+
+    def _finish(self, acc: SSAValue) -> SSAValue:
+        """From a sum, zero points included, or the largest element to what is stored."""
+        spec, b = self.spec, self.b
+        shape = loop.tile_shape(acc.type)
+        codes = spec.source_codes
+        if spec.kind == "max":
+            return b.add(loop.NarrowOp(acc, codes.low, codes.high)) if codes is not None and spec.across else acc
+        if codes is not None:
+            count = int(np.prod([spec.source.sizes[axis] for axis in spec.axes], dtype=np.int64))
+            # Sums of codes may wrap; without their zero points they are proved to fit.
+            zeros = (codes.zero_point * count + 2**31) % 2**32 - 2**31
+            acc = b.add(loop.ToFloatOp(b.add(arith.SubiOp(acc, b.integer(zeros, shape)))))
+            acc = b.add(arith.MulfOp(acc, b.real(codes.scale, shape)))
+        if spec.divisor != 1 or codes is not None:
+            acc = b.add(arith.DivfOp(acc, b.real(float(np.float32(spec.divisor)), shape)))
+        return quantized(b, acc, spec.target_codes)
