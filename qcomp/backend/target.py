@@ -19,9 +19,10 @@ class Target:
     """What lowering needs to know of a machine.
 
     lanes: 32-bit lanes of a vector register (1: plain scalar code). dot_group: int8 products that one dot
-    instruction adds per lane. registers: vector registers. cache_ways, cache_way_bytes: of the first-level data cache. unsigned_activations: the dot instruction takes unsigned
-    times signed bytes. isa: which spelling of vector ops the C emitter uses. attribute: the value of the function
-    attribute ``target`` in gcc and clang. cpu_flags: what the CPU must report.
+    instruction adds per lane. registers: vector registers. cache_ways, cache_way_bytes: of the first-level data
+    cache. unsigned_activations: the dot instruction takes unsigned times signed bytes. isa: which spelling of vector
+    ops the C emitter uses. attribute: the value of the function attribute ``target`` in gcc and clang. cpu_flags: what
+    the CPU must report.
     """
 
     name: str

@@ -53,26 +53,12 @@ def divisor_of(op: nn.AvgPool2dOp) -> tuple[bool, int | None]:
     return bool(op.count_include_pad.value.data), None if override is None else override.value.data
 
 
-def _coded_avg_pool(op: nn.AvgPool2dOp, arrays: Arrays) -> Array | None:
-    encodings = averaged_encodings(op)
-    if encodings is None:
-        return None
-    return pooling.integer_avg_pool2d(arrays[0], window_of(op), *encodings, *divisor_of(op))
-
-
-@meaning(nn.AvgPool2dOp, coded=_coded_avg_pool)
+@meaning(nn.AvgPool2dOp)
 def _avg_pool(op: nn.AvgPool2dOp, arrays: Arrays) -> Array:
     return pooling.avg_pool2d(arrays[0], window_of(op), *divisor_of(op))
 
 
-def _coded_adaptive(op: nn.AdaptiveAvgPool2dOp, arrays: Arrays) -> Array | None:
-    encodings = averaged_encodings(op)
-    if encodings is None:
-        return None
-    return pooling.integer_adaptive_avg_pool2d(arrays[0], cast(Pair, ints(op.output_size)), *encodings)
-
-
-@meaning(nn.AdaptiveAvgPool2dOp, coded=_coded_adaptive)
+@meaning(nn.AdaptiveAvgPool2dOp)
 def _adaptive(op: nn.AdaptiveAvgPool2dOp, arrays: Arrays) -> Array:
     return pooling.adaptive_avg_pool2d(arrays[0], cast(Pair, ints(op.output_size)))
 

@@ -26,10 +26,7 @@ from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kerne
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
-
-Combine = Callable[[SSAValue, SSAValue], SSAValue]
-Tiles = Sequence[SSAValue]
-"""Partial results."""
+from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers
 
 
 @dataclass(frozen=True)
@@ -154,17 +151,13 @@ class _Reduction:
         """A scalar: partial results in the lanes of one tile, then halved."""
         spec, b = self.spec, self.b
         size = spec.source.sizes[spec.last]
-        parts = [Chunk(0, size - size % PARTIALS, PARTIALS, (PARTIALS,))] if size >= PARTIALS else []
-        if size % PARTIALS:
-            parts.append(Chunk(size - size % PARTIALS, size, PARTIALS, (PARTIALS,), size % PARTIALS))
+
+        def step(acc: SSAValue, index: Index, part: Chunk) -> SSAValue:
+            indices[spec.last] = index
+            return self._combine(acc, self._load(indices, part))
 
         def inner(acc: Tiles) -> Tiles:
-            for part in parts:
-                with b.loop(part.start, part.stop, part.step, carry=acc) as nest:
-                    indices[spec.last] = nest.index
-                    nest.carry(self._combine(nest.carried[0], self._load(indices, part)))
-                acc = nest.results
-            return acc
+            return [in_lanes(b, size, acc[0], step)]
 
         (acc,) = self._outer(list(spec.axes[:-1]), indices, [self._start((PARTIALS,))], inner)
         return b.add(loop.ReduceOp(spec.kind, acc))
@@ -175,22 +168,16 @@ class _Reduction:
         size = spec.source.sizes[spec.last]
         count = 1 if spec.source_codes is not None else min(PARTIALS, max(size, 1))
 
-        def step(acc: Tiles, first: Index | int) -> Tiles:
-            found: list[SSAValue] = []
-            for number, old in enumerate(acc):
-                indices[spec.last] = Index.of(first) + number
-                found.append(self._combine(old, self._load(indices, part)))
-            return found
+        def step(acc: SSAValue, index: Index) -> SSAValue:
+            indices[spec.last] = index
+            return self._combine(acc, self._load(indices, part))
 
         def inner(acc: Tiles) -> Tiles:
-            whole = size - size % count
-            with b.loop(0, whole, count, carry=acc) as nest:
-                nest.carry(*step(nest.carried, nest.index))
-            acc = nest.results
-            return [*step(acc[: size - whole], whole), *acc[size - whole :]]
+            return in_registers(b, size, acc, step)
 
         start = self._start(part.shape)
-        return self._halved(self._outer(list(spec.axes[:-1]), indices, [start] * count, inner))
+        acc = self._outer(list(spec.axes[:-1]), indices, [start] * count, inner)
+        return halved(acc, self._combine)
 
     def _outer(
         self, axes: list[int], indices: list[Index | int], acc: Tiles, inner: Callable[[Tiles], Tiles]
@@ -202,15 +189,6 @@ class _Reduction:
             indices[axes[0]] = nest.index
             nest.carry(*self._outer(axes[1:], indices, nest.carried, inner))
         return nest.results
-
-    def _halved(self, tiles: Tiles) -> SSAValue:
-        """As `loop.reduce` does with 16 elements, of which only the first ones exist."""
-        found, half = list(tiles), PARTIALS // 2
-        while len(found) > 1:
-            pairs = zip(found[:half], found[half:], strict=False)
-            found[: max(len(found) - half, 0)] = [self._combine(one, other) for one, other in pairs]
-            found, half = found[:half], half // 2
-        return found[0]
 
     def _load(self, indices: Sequence[Index | int], part: Chunk) -> SSAValue:
         """What partial results take in: reals, codes as i32 for sums, bytes for the largest code along lanes."""
