@@ -23,7 +23,7 @@ QUANTIZERS = ["xnnpack", "x86"]
 
 
 @cache
-def quantized(name: str, quantizer: str):  # noqa: ANN201
+def quantized(name: str, quantizer: str):
     """The converted PT2E graph of a network."""
     return networks.quantize(networks.build(name), networks.example(name), quantizer)[1]
 
@@ -58,6 +58,7 @@ def test_int8(name: str, quantizer: str, tmp_path: Path) -> None:
     graph = quantized(name, quantizer)
     artifact = compiled(graph, name, tmp_path)
     report = artifact.report()
+    assert artifact.module is not None and artifact.reference is not None
     assert report["macs_integer_share"] >= 0.99
     assert report["arena_bytes"] <= 1.25 * report["arena_bound_bytes"] + 64
     lost: list[float] = []
@@ -86,6 +87,7 @@ def test_small_networks_in_bits_with_every_compiler(name: str, quantizer: str, t
         # The scalar loops of a larger network take the loop interpreter minutes.
         loops = target.lanes > 1 or name in ("ds_cnn", "autoencoder")
         module = compiled(graph, name, tmp_path, target.name).module
+        assert module is not None
         three_way.check(module, *arrays, compilers=three_way.COMPILERS, targets=[target], loops=loops)
 
 
@@ -93,6 +95,7 @@ def test_small_networks_in_bits_with_every_compiler(name: str, quantizer: str, t
 def test_large_networks_in_bits_with_another_compiler(name: str, tmp_path: Path) -> None:
     graph, inputs = quantized(name, "x86"), networks.example(name, 5)
     module = compiled(graph, name, tmp_path).module
+    assert module is not None
     command = three_way.COMPILERS[-1]
     targets = three_way.TARGETS[-1:]
     three_way.check(module, *(v.numpy() for v in inputs), compilers=[command], targets=targets, loops=False)

@@ -24,7 +24,7 @@ def batch_norm(x: Array, mean: Array, var: Array, weight: Array | None, bias: Ar
 
 
 def layer_norm(x: Array, axes: int, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions as one, biased variance."""
+    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions, biased variance."""
     lead = x.shape[: x.ndim - axes]
     rows = x.reshape(*lead, int(np.prod(x.shape[x.ndim - axes :], dtype=np.int64)))
     count, last = x.dtype.type(max(rows.shape[-1], 1)), (len(lead),)

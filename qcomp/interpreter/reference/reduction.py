@@ -3,8 +3,9 @@
 
 A float sum has 16 partial sums, each rounded in the elements' own type: number p starts at 0.0 and takes, in row-major
 order, the elements whose index along the last reduced axis is p modulo 16. The second half of the partial sums is then
-added to the first, until one is left. So 16 lanes work at a time whichever axis they lie along, and every level gives the
-same bits. The largest element is found in the same order. Averages of codes are exact sums of `q - z`, then what torch does to them, in float32:
+added to the first, until one is left. So 16 lanes work at a time whichever axis they lie along, and every level gives
+the same bits. The largest element is found in the same order. Averages of codes are exact sums of `q - z`, then what
+torch does to them, in float32:
 
     q = quantize(float32(sum) * float32(s) / float32(count))
 

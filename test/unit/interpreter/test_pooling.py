@@ -142,7 +142,7 @@ def pooled(centred: Iterable[int], count: int, target: Encoding | None) -> Any:
     total = np.float32(0)
     for code in centred:
         total += np.float32(code) * np.float32(SOURCE.scale)
-    real = total / np.float32(count)
+    real = np.asarray(total / np.float32(count))
     return real if target is None else quantize(real, target)
 
 
