@@ -34,6 +34,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
     Border,
     Buffer,
     Layout,
+    no_border,
     physical_shape,
     static_shape,
     storage_element,
@@ -226,6 +227,12 @@ class Lowering:
             view = self.view(buffer, MemRefType(buffer.element, buffer.sizes))
             return Buffer(view, buffer.sizes, Layout(False), buffer.encoding, buffer.element)
         return self._laid(value, Layout(False), where)
+
+    def like(self, value: SSAValue, other: Buffer, where: LocationAttr) -> Buffer:
+        """The buffer of a tensor, its dimensions in the order that those of `other`, of the same rank, have."""
+        if other.layout.nhwc:
+            return self.channels_last(value, no_border(len(other.sizes)), where)
+        return self.row_major(value, where)
 
     def _laid(self, value: SSAValue, layout: Layout, where: LocationAttr) -> Buffer:
         from qcomp.transforms.lower_to_loop.movement import convert

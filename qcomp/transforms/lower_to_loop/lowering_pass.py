@@ -17,7 +17,7 @@ from qcomp.transforms.lower_to_loop.driver import Lowering
 
 TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
-_TOPICS = ("convolution", "elementwise", "movement", "pooling", "unary", "casts", "reduction")
+_TOPICS = ("convolution", "elementwise", "movement", "pooling", "unary", "casts", "reduction", "softmax", "norm")
 
 
 @dataclass(frozen=True)

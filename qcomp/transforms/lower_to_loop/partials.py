@@ -37,9 +37,7 @@ def in_lanes(b: Builder, size: int, acc: SSAValue, step: LaneStep) -> SSAValue:
     return acc
 
 
-def in_registers(
-    b: Builder, size: int, acc: Tiles, step: Callable[[SSAValue, Index], SSAValue]
-) -> Tiles:
+def in_registers(b: Builder, size: int, acc: Tiles, step: Callable[[SSAValue, Index], SSAValue]) -> Tiles:
     """A tile for each partial result; there may be fewer than 16 when there are no more elements."""
     count = len(acc)
     whole = size - size % count

@@ -179,9 +179,7 @@ class _Reduction:
         acc = self._outer(list(spec.axes[:-1]), indices, [start] * count, inner)
         return halved(acc, self._combine)
 
-    def _outer(
-        self, axes: list[int], indices: list[Index | int], acc: Tiles, inner: Callable[[Tiles], Tiles]
-    ) -> Tiles:
+    def _outer(self, axes: list[int], indices: list[Index | int], acc: Tiles, inner: Callable[[Tiles], Tiles]) -> Tiles:
         """`inner` for all indices along `axes`, in row-major order."""
         if not axes:
             return inner(acc)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of layer norm, row by row over contiguous elements, and of a batch norm that stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import loop, nn
+from qcomp.dialects.constant import Array
+from qcomp.dialects.nn.base import ints
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.norm import batch_norm_factor
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
+from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.partials import sum_in_lanes
+from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
+
+
+@dataclass(frozen=True)
+class LayerNormKernel:
+    """All that the code depends on: `rows` rows of `size` elements, eps as float32."""
+
+    rows: int
+    size: int
+    eps: float
+    weight: bool
+    bias: bool
+    lanes: int
+
+
+@lowers(nn.LayerNormOp)
+def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
+    """The normalized dimensions as one row, in row-major order."""
+    where = op.location
+    size = int(np.prod(ints(op.normalized_shape), dtype=np.int64))
+    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    rows = int(np.prod(source.sizes, dtype=np.int64)) // max(size, 1)
+    affine = [
+        reals_of(lowering, lowering.row_major(value, where), where)
+        for value in (op.weight, op.bias)
+        if value is not None
+    ]
+    eps = float(np.float32(op.eps.value.data))
+    spec = LayerNormKernel(rows, size, eps, op.weight is not None, op.bias is not None, lowering.target.lanes)
+    with real_result(lowering, op.result, where, Layout(False)) as target:
+        arguments = [lowering.view(source, MemRefType(f32, (rows, size)))]
+        arguments += [lowering.view(buffer, MemRefType(f32, (size,))) for buffer in affine]
+        arguments.append(lowering.view(target, MemRefType(f32, (rows, size))))
+        alias = [(len(arguments) - 1, 0)]
+        lowering.call(spec, "layer_norm", lambda name: _build(spec, name, where), arguments, where, alias)
+
+
+def _build(spec: LayerNormKernel, name: str, where: LocationAttr) -> FuncOp:
+    rows, row = MemRefType(f32, (spec.rows, spec.size)), MemRefType(f32, (spec.size,))
+    arguments = [("x", rows)]
+    arguments += [(role, row) for role, given in (("weight", spec.weight), ("bias", spec.bias)) if given]
+    arguments.append(("y", rows))
+    func, b, values = kernel(name, arguments, where)
+    use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
+    with b.loop(0, spec.rows, kind="parallel") as nest:
+        _row(spec, b, use, nest.index)
+    return finish(func)
+
+
+def _row(spec: LayerNormKernel, b: Builder, use: dict[str, SSAValue], row: Index) -> None:
+    one = Reals(b, ())
+    count = one.number(spec.size)
+    mean = one.divide(sum_in_lanes(b, spec.size, lambda index, part: _load(b, use["x"], (row, index), part)), count)
+
+    def centred(index: Index, part: Chunk) -> SSAValue:
+        m = Reals(b, part.shape)
+        return m.subtract(_load(b, use["x"], (row, index), part), b.broadcast(mean, m.shape))
+
+    def squared(index: Index, part: Chunk) -> SSAValue:
+        value = centred(index, part)
+        return Reals(b, part.shape).multiply(value, value)
+
+    variance = one.divide(sum_in_lanes(b, spec.size, squared), count)
+    inverse = one.divide(one.number(1.0), one.square_root(one.add(variance, one.number(spec.eps))))
+    for part in chunks(spec.size, f32, spec.lanes):
+        with b.loop(part.start, part.stop, part.step) as nest:
+            m = Reals(b, part.shape)
+            value = m.multiply(centred(nest.index, part), b.broadcast(inverse, m.shape))
+            if spec.weight:
+                value = m.multiply(value, _load(b, use["weight"], (nest.index,), part))
+            if spec.bias:
+                value = m.add(value, _load(b, use["bias"], (nest.index,), part))
+            b.store(value, use["y"], [row, nest.index], (1,) if part.shape else (), None, part.valid)
+
+
+def _load(b: Builder, memref: SSAValue, where: Sequence[Index], part: Chunk) -> SSAValue:
+    return b.load(memref, where, part.shape, (len(where) - 1,) if part.shape else (), None, part.valid)
+
+
+@lowers(nn.BatchNormOp)
+def lower_batch_norm(lowering: Lowering, op: nn.BatchNormOp) -> None:
+    """(x - mean) * factor + bias, with constants per channel."""
+    mean, var = (_constant(lowering, value) for value in (op.running_mean, op.running_var))
+    weight, bias = (None if value is None else _constant(lowering, value) for value in (op.weight, op.bias))
+    factor = batch_norm_factor(var, weight, op.eps.value.data, np.dtype(np.float32))
+    source = lowering.operand(op.input)
+    shape = (mean.size, *(1 for _ in source.sizes[2:]))
+    held = [mean, factor] if bias is None else [mean, factor, bias]
+    buffers = [Buffer(lowering.constant(array.reshape(shape), f32), shape, Layout(False), None, f32) for array in held]
+    compute: Compute = lambda b, x: _affine(Reals(b, loop.tile_shape(x[0].type)), x)  # noqa: E731
+    target = lowering.define(op.result, op.location)
+    name = ("batch_norm", bias is not None)
+    lower_elementwise(lowering, [source, *buffers], target, op.location, "batch_norm", name, compute)
+
+
+def _affine(m: Reals, x: Sequence[SSAValue]) -> SSAValue:
+    value = m.multiply(m.subtract(x[0], x[1]), x[2])
+    return m.add(value, x[3]) if len(x) > 3 else value
+
+
+def _constant(lowering: Lowering, value: SSAValue) -> Array:
+    array = lowering.array(value)
+    if array is None or array.dtype != np.float32:
+        raise QcompError(
+            "batch norm is lowered to loops with constant float32 statistics only", code="lower",
+            hint="run lower-batch-norm or fold-constants first",
+        )  # fmt: skip
+    return array

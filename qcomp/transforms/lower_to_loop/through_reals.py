@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops that compute in float32 on quantized tensors: dequantize into a buffer of its own before, quantize after.
+
+That is what an op means on codes: quantize(op(dequantize(operands))).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.ir import SSAValue
+
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
+from qcomp.transforms.lower_to_loop.driver import Lowering
+from qcomp.transforms.lower_to_loop.elementwise import lower_elementwise
+
+
+def reals_of(lowering: Lowering, buffer: Buffer, where: LocationAttr) -> Buffer:
+    """`buffer`, or a dequantized copy of it that lies alike."""
+    if buffer.encoding is None:
+        return buffer
+    reals = _scratch(lowering, buffer.sizes, buffer.layout, where)
+    lower_elementwise(lowering, [buffer], reals, where, "dequantize", ("dequantize",), lambda b, x: x[0])
+    return reals
+
+
+@contextmanager
+def real_result(
+    lowering: Lowering, value: SSAValue, where: LocationAttr, layout: Layout | None = None
+) -> Generator[Buffer]:
+    """A buffer to write the reals of `value` to; quantized afterwards when its type is."""
+    target = lowering.define(value, where, layout)
+    if target.encoding is None:
+        yield target
+        return
+    reals = _scratch(lowering, static_shape(value), target.layout, where)
+    yield reals
+    lower_elementwise(lowering, [reals], target, where, "quantize", ("quantize",), lambda b, x: x[0])
+
+
+def _scratch(lowering: Lowering, sizes: tuple[int, ...], layout: Layout, where: LocationAttr) -> Buffer:
+    memref = lowering.allocate(MemRefType(f32, physical_shape(sizes, layout)), where)
+    return Buffer(memref, sizes, layout, None, f32)

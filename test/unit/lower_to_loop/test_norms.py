@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""softmax, layer norm and batch norm in bits at all levels, in every layout, and close to torch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import three_way
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layers import Program, activation, kind
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import nn
+from qcomp.errors import QcompError
+from qcomp.interpreter import interpret
+
+A, C = activation(0.02, 114), activation(1 / 256, 0)
+SHAPES = [(3, 37), (2, 3, 5, 49), (4, 16), (2, 5, 3), (1, 17, 1), (7,)]
+
+
+def positive(p: Program, size: int) -> SSAValue:
+    return p.add(nn.ConstantOp(np.abs(p.rng.standard_normal(size)).astype(np.float32)))
+
+
+def planted(array: np.ndarray) -> None:
+    """Rows with NaN, infinities, nothing but -inf, and equal elements."""
+    rows = array.reshape(-1, array.shape[-1])
+    rows *= 5
+    for row, value in zip(rows, (np.nan, np.inf, -np.inf, 3e38), strict=False):
+        row[-1] = value
+    if len(rows) > 6:
+        rows[4], rows[5] = -np.inf, 0.25
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax(shape: tuple[int, ...]) -> None:
+    p = Program(1)
+    x, q = p.input(shape), p.input(shape, A)
+    planted(p.arrays[0])
+    results = [p.add(nn.SoftmaxOp(x, dim)) for dim in range(-1, len(shape) - 1)]
+    results += [p.add(nn.SoftmaxOp(q, 0, kind(shape, C))), p.add(nn.SoftmaxOp(q, -1, kind(shape)))]
+    three_way.check(p.module(*results), *p.arrays)
+
+
+@pytest.mark.parametrize("shape", [(2, 19, 5, 37), (1, 3, 4, 16)])
+def test_softmax_of_images(shape: tuple[int, ...]) -> None:
+    """Channels last with the border of a later convolution."""
+    p = Program(2)
+    x = p.add(nn.MaxPool2dOp(p.input(shape), (1, 1), (1, 1)))
+    results = [p.add(nn.SoftmaxOp(x, dim)) for dim in range(4)]
+    weight = p.reals((3, shape[1], 3, 3))
+    module = p.module(*results)
+    three_way.check(module, *p.arrays)
+    p = Program(2)
+    x = p.add(nn.MaxPool2dOp(p.input(shape), (1, 1), (1, 1)))
+    weight = p.reals((3, shape[1], 3, 3))
+    module = p.module(p.add(nn.Conv2dOp(p.add(nn.SoftmaxOp(x, 1)), weight, padding=(1, 1))))
+    three_way.check(module, *p.arrays, relative=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape, axes", [((3, 37), 1), ((2, 3, 5, 49), 1), ((2, 3, 5, 7), 2), ((4, 16), 2), ((2, 3), 1)]
+)
+@pytest.mark.parametrize("affine", [(True, True), (False, True), (True, False), (False, False)])
+def test_layer_norm(shape: tuple[int, ...], axes: int, affine: tuple[bool, bool]) -> None:
+    p = Program(3)
+    x, q = p.input(shape), p.input(shape, A)
+    planted(p.arrays[0])
+    normalized = shape[len(shape) - axes :]
+    chosen = [p.reals(normalized) if given_ else None for given_ in affine]
+    results = [
+        p.add(nn.LayerNormOp(x, normalized, *chosen, 1e-5)),
+        p.add(nn.LayerNormOp(q, normalized, *chosen, 1e-12, kind(shape, A))),
+    ]
+    three_way.check(p.module(*results), *p.arrays)
+
+
+def test_norms_by_all_compilers() -> None:
+    p = Program(4)
+    x = p.input((5, 3, 53))
+    planted(p.arrays[0])
+    weight = p.input((53,))
+    results = [p.add(nn.SoftmaxOp(x, dim)) for dim in range(3)]
+    results.append(p.add(nn.LayerNormOp(x, (53,), weight, p.reals((53,)), 1e-5)))
+    three_way.check(p.module(*results), *p.arrays, compilers=three_way.COMPILERS)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.integers(1, 35), min_size=1, max_size=4), st.data())
+def test_any_shape(shape: list[int], data: st.DataObject) -> None:
+    p = Program(5)
+    x = p.input(shape)
+    axes = data.draw(st.integers(1, len(shape)))
+    dim = data.draw(st.integers(0, len(shape) - 1))
+    normalized = tuple(shape[len(shape) - axes :])
+    results = [p.add(nn.SoftmaxOp(x, dim)), p.add(nn.LayerNormOp(x, normalized, None, None, 1e-5))]
+    three_way.check(p.module(*results), *p.arrays)
+
+
+@pytest.mark.parametrize("shape", [(2, 19, 3, 5), (3, 7), (2, 18, 4)])
+@pytest.mark.parametrize("affine", [(True, True), (False, False)])
+def test_batch_norm(shape: tuple[int, ...], affine: tuple[bool, bool]) -> None:
+    p = Program(6)
+    x, q = p.input(shape), p.input(shape, A)
+    planted(p.arrays[0])
+    values = [x, p.add(nn.MaxPool2dOp(x, (1, 1), (1, 1)))] if len(shape) == 4 else [x]
+    mean, var = p.reals((shape[1],)), positive(p, shape[1])
+    chosen = [p.reals((shape[1],)) if given_ else None for given_ in affine]
+    results = [p.add(nn.BatchNormOp(value, mean, var, *chosen, 1e-3)) for value in values]
+    results.append(p.add(nn.BatchNormOp(q, mean, var, *chosen, 1e-3, kind(shape, A))))
+    three_way.check(p.module(*results), *p.arrays)
+
+
+def test_batch_norm_needs_constants() -> None:
+    p = Program(7)
+    module = p.module(p.add(nn.BatchNormOp(p.input((2, 3)), p.input((3,)), p.reals((3,)), None, None, 1e-3)))
+    with pytest.raises(QcompError, match="batch norm is lowered to loops with constant") as caught:
+        three_way.lower(module, three_way.TARGETS[0])
+    assert caught.value.op == "nn.batch_norm"
+
+
+def test_close_to_torch() -> None:
+    p = Program(8)
+    x = p.input((4, 3, 197))
+    p.arrays[0] *= 7
+    results = [p.add(nn.SoftmaxOp(x, dim)) for dim in range(3)]
+    results.append(p.add(nn.LayerNormOp(x, (3, 197), p.reals((3, 197)), p.reals((3, 197)), 1e-5)))
+    module = p.module(*results)
+    for ours, torchs in zip(interpret(module, *p.arrays), interpret(module, *p.arrays, evaluator="torch"), strict=True):
+        np.testing.assert_allclose(ours, torchs, rtol=1e-4, atol=1e-6)
