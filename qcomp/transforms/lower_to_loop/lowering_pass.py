@@ -17,7 +17,9 @@ from qcomp.transforms.lower_to_loop.driver import Lowering
 
 TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
-_TOPICS = ("convolution", "elementwise", "movement", "pooling", "unary", "casts", "reduction", "softmax", "norm")
+_TOPICS = (
+    "casts", "convolution", "elementwise", "movement", "norm", "picking", "pooling", "reduction", "softmax", "unary",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

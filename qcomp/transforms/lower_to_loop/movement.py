@@ -9,16 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.nn.base import ints
+from qcomp.dialects.quant import encoding_of
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.quantize import code_of
 from qcomp.transforms.lower_to_loop.access import Seen, lane_dimension, place
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, lane_choice
+from qcomp.transforms.lower_to_loop.fill import fill_border, fill_frame
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,6 @@ def _exact_place(seen: Seen, indices: Sequence[Index]) -> list[Index | int]:
 
 def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationAttr) -> Buffer:
     """A copy of `buffer` in another layout, its border filled."""
-    from qcomp.transforms.lower_to_loop.fill import fill_border
-
     kind = MemRefType(buffer.element, physical_shape(buffer.sizes, layout))
     target = Buffer(lowering.allocate(kind, where), buffer.sizes, layout, buffer.encoding, buffer.element)
     if any(layout.border):
@@ -143,6 +146,7 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     source = lowering.operand(op.input)
     if not source.row_major:
         source = lowering.row_major(op.input, op.location)
+    source = _coded_like(lowering, op, source)
     sizes = static_shape(op.result)
     wanted = Buffer(source.value, sizes, lowering.layouts.layout(op.result), None, source.element)
     if wanted.row_major and not lowering.is_result(op.result):
@@ -157,7 +161,7 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
 def lower_permute(lowering: Lowering, op: nn.PermuteOp) -> None:
     """A copy along permuted dimensions; a view where the order in memory stays, as from [N, C, H, W] channels last to
     [N, H, W, C]."""
-    source, dims = lowering.operand(op.input), ints(op.dims)
+    source, dims = _coded_like(lowering, op, lowering.operand(op.input)), ints(op.dims)
     if not lowering.is_result(op.result) and _stays(source, lowering.layouts.layout(op.result), dims):
         lowering.alias(op.result, source)
         return
@@ -179,7 +183,8 @@ def _stays(source: Buffer, layout: Layout, dims: Sequence[int]) -> bool:
 @lowers(nn.ExpandOp)
 def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     """A copy that repeats dimensions of size 1."""
-    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    source = _coded_like(lowering, op, lowering.operand(op.input))
+    target = lowering.define(op.result, op.location)
     missing = len(target.sizes) - len(source.sizes)
     dims = [
         dim - missing if dim >= missing and source.sizes[dim - missing] == size else None
@@ -191,7 +196,8 @@ def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
 @lowers(nn.SliceOp)
 def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     """A copy of a part."""
-    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    source = _coded_like(lowering, op, lowering.operand(op.input))
+    target = lowering.define(op.result, op.location)
     dim, start, step = op.dim.value.data, op.start.value.data, op.step.value.data
     rank = len(source.sizes)
     starts = [start if axis == dim else 0 for axis in range(rank)]
@@ -206,11 +212,39 @@ def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
     rank, start = len(target.sizes), 0
     dim = op.dim.value.data % rank
     for value in op.inputs:
-        source = lowering.operand(value)
+        source = _coded_like(lowering, op, lowering.operand(value))
         offsets = [start if axis == dim else 0 for axis in range(rank)]
         if np.prod(source.sizes):
             move(lowering, source, target, op.location, "cat", source.sizes, range(rank), None, None, offsets)
         start += source.sizes[dim]
+
+
+@lowers(nn.PadOp)
+def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
+    """The frame filled with the number, or with its code, and a copy into the middle."""
+    source = _coded_like(lowering, op, lowering.operand(op.input))
+    target = lowering.define(op.result, op.location)
+    low, value = ints(op.low), op.value.value.data
+    seen = Seen.of(target)
+    outer = tuple((first, first + target.sizes[dim]) for dim, first in zip(seen.order, seen.origin, strict=True))
+    starts = [first + low[dim] for dim, first in zip(seen.order, seen.origin, strict=True)]
+    inner = tuple((start, start + source.sizes[dim]) for dim, start in zip(seen.order, starts, strict=True))
+    if target.encoding is not None:
+        number = code_of(value, target.encoding)
+    elif str(target.element) == "f32":
+        number = float(np.float32(value))
+    elif value == int(value):
+        number = int(value)
+    else:
+        raise QcompError(f"padding of integers with {value}", code="unsupported-type")
+    fill_frame(lowering, target, outer, inner, number, "pad_frame", op.location)
+    if np.prod(source.sizes):
+        move(lowering, source, target, op.location, "pad", source.sizes, range(len(low)), None, None, low)
+
+
+def _coded_like(lowering: Lowering, op: Operation, source: Buffer) -> Buffer:
+    """The operand with the encoding of the result."""
+    return recoded(lowering, source, encoding_of(op.results[0].type), op.location)
 
 
 __all__ = ["convert", "copy", "move", "place"]

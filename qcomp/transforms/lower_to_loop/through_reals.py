@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
 from xdsl.ir import SSAValue
 
+from qcomp.dialects.quant import Encoding
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.driver import Lowering
-from qcomp.transforms.lower_to_loop.elementwise import lower_elementwise
+from qcomp.transforms.lower_to_loop.elementwise import Codes, lower_elementwise
+from qcomp.transforms.lower_to_loop.tables import has_table, lower_requantize
 
 
 def reals_of(lowering: Lowering, buffer: Buffer, where: LocationAttr) -> Buffer:
@@ -38,6 +40,26 @@ def real_result(
     reals = _scratch(lowering, static_shape(value), target.layout, where)
     yield reals
     lower_elementwise(lowering, [reals], target, where, "quantize", ("quantize",), lambda b, x: x[0])
+
+
+def recoded(lowering: Lowering, buffer: Buffer, encoding: Encoding | None, where: LocationAttr) -> Buffer:
+    """`buffer`, or a copy that lies alike in another encoding (reals for None), for ops that only move.
+
+    Raises QcompError for per-channel encodings.
+    """
+    if buffer.encoding == encoding:
+        if encoding is not None:
+            Codes.of(encoding)
+        return buffer
+    if encoding is None:
+        return reals_of(lowering, buffer, where)
+    memref = lowering.allocate(MemRefType(i8, buffer.physical), where)
+    result = Buffer(memref, buffer.sizes, buffer.layout, encoding, i8)
+    if has_table(buffer, result):
+        lower_requantize(lowering, buffer, result, None, where)
+    else:
+        lower_elementwise(lowering, [buffer], result, where, "quantize", ("quantize",), lambda b, x: x[0])
+    return result
 
 
 def _scratch(lowering: Lowering, sizes: tuple[int, ...], layout: Layout, where: LocationAttr) -> Buffer:

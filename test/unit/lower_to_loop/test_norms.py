@@ -68,10 +68,10 @@ def test_layer_norm(shape: tuple[int, ...], axes: int, affine: tuple[bool, bool]
     x, q = p.input(shape), p.input(shape, A)
     planted(p.arrays[0])
     normalized = shape[len(shape) - axes :]
-    chosen = [p.reals(normalized) if given_ else None for given_ in affine]
+    weight, bias = (p.reals(normalized) if present else None for present in affine)
     results = [
-        p.add(nn.LayerNormOp(x, normalized, *chosen, 1e-5)),
-        p.add(nn.LayerNormOp(q, normalized, *chosen, 1e-12, kind(shape, A))),
+        p.add(nn.LayerNormOp(x, normalized, weight, bias, 1e-5)),
+        p.add(nn.LayerNormOp(q, normalized, weight, bias, 1e-12, kind(shape, A))),
     ]
     three_way.check(p.module(*results), *p.arrays)
 
@@ -106,9 +106,9 @@ def test_batch_norm(shape: tuple[int, ...], affine: tuple[bool, bool]) -> None:
     planted(p.arrays[0])
     values = [x, p.add(nn.MaxPool2dOp(x, (1, 1), (1, 1)))] if len(shape) == 4 else [x]
     mean, var = p.reals((shape[1],)), positive(p, shape[1])
-    chosen = [p.reals((shape[1],)) if given_ else None for given_ in affine]
-    results = [p.add(nn.BatchNormOp(value, mean, var, *chosen, 1e-3)) for value in values]
-    results.append(p.add(nn.BatchNormOp(q, mean, var, *chosen, 1e-3, kind(shape, A))))
+    weight, bias = (p.reals((shape[1],)) if present else None for present in affine)
+    results = [p.add(nn.BatchNormOp(value, mean, var, weight, bias, 1e-3)) for value in values]
+    results.append(p.add(nn.BatchNormOp(q, mean, var, weight, bias, 1e-3, kind(shape, A))))
     three_way.check(p.module(*results), *p.arrays)
 
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of embedding: rows picked by indices that are loaded.
+
+Indices must lie inside the table, as the reference demands. The code never reads outside it: an index beyond either end
+is taken for that end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, LocationAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import nn
+from qcomp.errors import QcompError
+from qcomp.transforms.lower_to_loop.buffers import Layout
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
+from qcomp.transforms.lower_to_loop.lanes import chunks
+from qcomp.transforms.lower_to_loop.through_reals import recoded
+
+
+@dataclass(frozen=True)
+class EmbeddingKernel:
+    """All that the code depends on: a table of `rows` x `size` elements, `count` indices of type `index`."""
+
+    rows: int
+    size: int
+    count: int
+    element: str
+    index: str
+    lanes: int
+
+
+@lowers(nn.EmbeddingOp)
+def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
+    """A copy of a row per index; codes of another encoding than the result's are requantized first."""
+    where = op.location
+    target = lowering.define(op.result, where, Layout(False))
+    weight = recoded(lowering, lowering.row_major(op.weight, where), target.encoding, where)
+    indices = lowering.row_major(op.indices, where)
+    if str(indices.element) not in ("i32", "i64"):
+        raise QcompError("indices of embedding must be i32 or i64 to be lowered to loops", code="lower")
+    rows, size = weight.sizes
+    count = int(np.prod(indices.sizes, dtype=np.int64))
+    lanes = 1 if str(weight.element) == "i64" else lowering.target.lanes
+    spec = EmbeddingKernel(rows, size, count, str(weight.element), str(indices.element), lanes)
+    arguments = [
+        weight.value,
+        lowering.view(indices, MemRefType(indices.element, (count,))),
+        lowering.view(target, MemRefType(target.element, (count, size))),
+    ]
+    lowering.call(spec, "embedding", lambda name: _build(spec, name, where), arguments, where)
+
+
+def _build(spec: EmbeddingKernel, name: str, where: LocationAttr) -> FuncOp:
+    element = ELEMENTS[spec.element]
+    arguments = [
+        ("weight", MemRefType(element, (spec.rows, spec.size))),
+        ("indices", MemRefType(ELEMENTS[spec.index], (spec.count,))),
+        ("y", MemRefType(element, (spec.count, spec.size))),
+    ]
+    func, b, (weight, indices, y) = kernel(name, arguments, where)
+    with b.loop(0, spec.count, kind="parallel") as nest:
+        row = _row(spec, b, b.load(indices, [nest.index]))
+        for part in chunks(spec.size, element, spec.lanes):
+            with b.loop(part.start, part.stop, part.step) as column:
+                over = (1,) if part.shape else ()
+                tile = b.load(weight, [row, column.index], part.shape, over, None, part.valid)
+                b.store(tile, y, [nest.index, column.index], over, None, part.valid)
+    return finish(func)
+
+
+def _row(spec: EmbeddingKernel, b: Builder, number: SSAValue) -> Index:
+    low, high = (b.integer(edge, (), number.type) for edge in (0, spec.rows - 1))
+    inside = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(number, low)), high))
+    return Index(((b.add(arith.IndexCastOp(inside, IndexType())), 1),))
