@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, Array]:
         entries = cast(dict[str, Any], header)
         body = raw[8 + length :]
         return {name: _entry(body, entry) for name, entry in entries.items() if name != "__metadata__"}
-    except (ValueError, KeyError, TypeError, struct.error, RecursionError) as problem:
+    except (ValueError, KeyError, TypeError, struct.error, RecursionError, OverflowError) as problem:
         raise QcompError(f"{path} is not a sidecar file: {problem}", code="sidecar") from None
 
 
