@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, f32, i8, i32
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import SSAValue
 
@@ -131,7 +131,7 @@ def _call(
         lowering.target, geometry, epilogue, x.unsigned, source, seen, held_seen if held is not None else None
     )
     element = i8 if plan is not None else f32
-    x = _in_arena(lowering, op, x, geometry.run)
+    x = in_arena(lowering, x, geometry.run, op.location)
     arguments = [lowering.view(x, MemRefType(element, source)), lowering.constant(spec.pack_weight(taps), element)]
     arguments += channel_constants(lowering, op, plan, spec, taps)
     alias: list[tuple[int, int]] = []
@@ -147,14 +147,14 @@ def _call(
     )
 
 
-def _in_arena(lowering: Lowering, op: nn.WeightedOp, x: Buffer, run: int) -> Buffer:
+def in_arena(lowering: Lowering, x: Buffer, run: int, where: LocationAttr) -> Buffer:
     """`x`, or a copy when reading the last group of a run would go over the end of what the caller holds."""
     base = x.value
     while isinstance(base.owner, loop.ViewOp):
         base = base.owner.source
     if isinstance(base.owner, AllocOp) or str(x.element) != "i8" or run % lowering.target.dot_group == 0:
         return x
-    return convert(lowering, x, x.layout, op.location)
+    return convert(lowering, x, x.layout, where)
 
 
 def channel_constants(
