@@ -25,13 +25,11 @@ from qcomp.dialects.nn import (
     SumOp,
     UnaryOp,
 )
-from qcomp.dialects.nn.base import UNKNOWN, ints, shape, tensor
-from qcomp.dialects.quant import QuantizeOp, RequantizeOp, quantized_type
+from qcomp.dialects.nn.base import UNKNOWN, shape, tensor
+from qcomp.dialects.quant import QuantizeOp, RequantizeOp, default_recipe, quantized_type
 from qcomp.transforms.code_identities import is_identity_on_codes
 from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32
 from qcomp.transforms.rewriting import Refusal
-
-Average = AvgPool2dOp | AdaptiveAvgPool2dOp | MeanOp | SumOp
 
 
 def codes_of_operands(op: Operation) -> list[SSAValue] | Refusal:
@@ -73,27 +71,30 @@ def elementwise(op: UnaryOp | BinaryOp, activation: ActivationAttr | None) -> Co
     return codes if isinstance(codes, Refusal) else Coded(op, tuple(codes), activation)
 
 
-def average(op: Average) -> Coded | Refusal:
+def average_pool(op: AvgPool2dOp | AdaptiveAvgPool2dOp, quantize: QuantizeOp) -> Coded | Refusal:
+    """Exact as elementwise ops are, but the op knows no recipe: it quantizes by the default one."""
+    codes = codes_of_operands(op)
+    if isinstance(codes, Refusal):
+        return codes
+    if quantize.reciprocal != default_recipe(quantize.encoding):
+        return Refusal(f"{op.name} quantizes by the default recipe only")
+    return Coded(op, tuple(codes))
+
+
+def reduction(op: MeanOp | SumOp) -> Coded | Refusal:
     """An exact integer sum, proved to fit int32, times one factor."""
     codes = codes_of_operands(op)
     if isinstance(codes, Refusal):
         return codes
-    encoding, count = encoded(codes[0]), _window_size(op)
-    if count is None:
-        return Refusal("the number of elements to average is not known")
+    sizes = [shape(op.input)[axis] for axis in op.axes]
+    if UNKNOWN in sizes:
+        return Refusal("the number of elements to sum up is not known")
+    encoding = encoded(codes[0])
     reach = max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
-    if count * reach >= 2**31:
-        return Refusal(f"int32 accumulator overflows: a sum can reach {count * reach}")
+    largest = math.prod(sizes) * reach
+    if largest >= 2**31:
+        return Refusal(f"int32 accumulator overflows: a sum can reach {largest}")
     return Coded(op, tuple(codes))
-
-
-def _window_size(op: Average) -> int | None:
-    """The largest number of elements that one result sums up."""
-    if isinstance(op, AvgPool2dOp):
-        return math.prod(ints(op.kernel_size))
-    sizes = shape(op.input)
-    reduced = [sizes[axis] for axis in (op.axes if isinstance(op, MeanOp | SumOp) else (-2, -1))]
-    return None if UNKNOWN in reduced else math.prod(reduced)
 
 
 @dataclass(frozen=True)

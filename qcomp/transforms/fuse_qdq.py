@@ -11,7 +11,7 @@
  => %q = nn.conv2d %x, %w bias(%b) residual(%y) {..., activation = #nn.relu} : ... -> tensor<1x4x6x7x!qy>
 
 On codes an op means its integer reference (`qcomp.interpreter`): contractions accumulate exactly in int32, proved not
-to overflow, and differ from the float graph by the rounding of its sums; averages alike; everything else gives the
+to overflow, and differ from the float graph by the rounding of its sums; mean and sum alike; everything else gives the
 same codes. A contraction that no quantize follows computes on codes and gives a float result.
 Data movement moves codes where both encodings are the same, else a `quant.requantize` does the rest, exactly.
 """
@@ -48,7 +48,7 @@ from qcomp.dialects.nn import (
 from qcomp.dialects.nn.base import Shape, shape, tensor
 from qcomp.dialects.quant import QuantizeOp
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.coded_ops import Coded, Moved, average, elementwise, movement
+from qcomp.transforms.coded_ops import Coded, Moved, average_pool, elementwise, movement, reduction
 from qcomp.transforms.integer_contraction import Contraction, Product, contraction, integer_problem, product
 from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
@@ -92,8 +92,10 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return product(op, quantize.encoding)
         case UnaryOp() | BinaryOp() as op:
             return elementwise(op, body.activation)
-        case AvgPool2dOp() | AdaptiveAvgPool2dOp() | MeanOp() | SumOp() as op:
-            return average(op)
+        case AvgPool2dOp() | AdaptiveAvgPool2dOp() as op:
+            return average_pool(op, quantize)
+        case MeanOp() | SumOp() as op:
+            return reduction(op)
         case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp() | MaxPool2dOp() | AmaxOp()) as op:
             return movement(op, quantize)
         case ConstantOp():

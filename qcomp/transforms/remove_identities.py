@@ -100,7 +100,8 @@ def _avg_pool(op: Operation) -> SSAValue | None:
 def _averaged(op: Operation) -> SSAValue | None:
     """The operand when the elements are codes: a float average starts at 0.0 and so turns -0.0 into 0.0."""
     encoding = encoding_of(op.results[0].type)
-    return op.operands[0] if encoding is not None and encoding.per_tensor else None
+    exact = encoding is not None and encoding.per_tensor and is_identity_on_codes(encoding, None)
+    return op.operands[0] if exact else None
 
 
 def _is_single(op: MaxPool2dOp | AvgPool2dOp) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""unfuse-qdq: contractions and averages on codes become dequantize -> float op -> quantize again.
+"""unfuse-qdq: contractions, means and sums on codes become dequantize -> float op -> quantize again.
 
     %q = nn.conv2d %x, %w bias(%b) residual(%y) {..., activation = #nn.relu} : ... -> tensor<1x4x6x7x!qy>
  => %d = quant.dequantize %x
@@ -22,14 +22,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from qcomp.dialects.nn import AdaptiveAvgPool2dOp, AddOp, AvgPool2dOp, MatmulOp, MeanOp, SumOp, WeightedOp
+from qcomp.dialects.nn import AddOp, MatmulOp, MeanOp, SumOp, WeightedOp
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import DequantizeOp, QuantizeOp, encoding_of, expressed_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
 from qcomp.transforms.weighted import rebuild
 
-CODE_OPS = (WeightedOp, MatmulOp, AvgPool2dOp, AdaptiveAvgPool2dOp, MeanOp, SumOp)
+CODE_OPS = (WeightedOp, MatmulOp, MeanOp, SumOp)
 """Ops that, on codes, round otherwise than between dequantize and quantize. All others keep every bit."""
 
 
@@ -77,7 +77,7 @@ def _weighted(op: WeightedOp, operands: list[SSAValue]) -> list[Operation]:
 
 @dataclass(frozen=True)
 class UnfuseQdqPass(QcompPass):
-    """Turn contractions and averages on codes into float ops between dequantize and quantize."""
+    """Turn contractions, means and sums on codes into float ops between dequantize and quantize."""
 
     name = "unfuse-qdq"
     letter: ClassVar[Letter] = Letter.CODE

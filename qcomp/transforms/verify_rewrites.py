@@ -2,11 +2,11 @@
 """Holding a pass to its letter: the module is run before and after it, on adversarial inputs.
 
     exact   the same bits (a NaN is a NaN), also with NaN, infinities and -0.0 among the inputs
-    code    both modules with contractions and averages in float (`unfuse-qdq`): the same bits; and each such op of the
-            new module, fed its own operands: at most 1 code from the float op, in at most max(1, n / 1000) of n
-            elements, or for a float result within the rounding of the bias and 1e-5 of the largest element. An average
-            that lies halfway between two codes may be either: one in `count` does, and a float sum decides by its
-            rounding errors (torch and a sum in float64 differ there as well)
+    code    both modules with contractions, means and sums in float (`unfuse-qdq`): the same bits; and each such op of
+            the new module, fed its own operands: at most 1 code from the float op, in at most max(1, n / 1000) of n
+            elements, or for a float result within the rounding of the bias and 1e-5 of the largest element. A mean or
+            sum that lies halfway between two codes may be either: of means, one in `count` does, and a float sum
+            decides by its rounding errors (torch and a sum in float64 differ there as well)
     real    within 1e-4 of the largest element, at most 1 code for codes; dequantize(quantize(x)) counts as x on both
             sides, since rounding to codes turns a change of the last bit into a change of a whole step
     lossy   the same shapes and types
@@ -194,7 +194,7 @@ def _far(left: Array, right: Array, absolute: float, relative: float):
 
 @dataclass
 class _Recorder:
-    """Checks every contraction and average on codes against the float op on the operands it had."""
+    """Checks every contraction, mean and sum on codes against the float op on the operands it had."""
 
     values: dict[SSAValue, Array]
     problem: str | None = None
@@ -234,7 +234,7 @@ def _check_op(op: Operation, operands: Sequence[Array], result: Array) -> str | 
 
 
 def _is_halfway(op: Operation, real: Array) -> Mask:
-    """Where a quantized average lies halfway between two codes, up to the rounding of a float sum."""
+    """Where a quantized mean or sum lies halfway between two codes, up to the rounding of a float sum."""
     encoding = encoding_of(op.results[0].type)
     if encoding is None or isinstance(op, WeightedOp | MatmulOp):
         return np.zeros(real.shape, np.bool_)

@@ -211,13 +211,26 @@ func.func @averages(%x: tensor<?x3x!quant.uniform<i8:f32, 0.03:-7>>, %y: tensor<
   // CHECK: nn.mean {{.*}}tensor<70000x3xf32>
   %d = quant.dequantize %x : tensor<?x3x!quant.uniform<i8:f32, 0.03:-7>> -> tensor<?x3xf32>
   %m = nn.mean %d {dim = array<i64: 0>, keepdim = false} : tensor<?x3xf32> -> tensor<3xf32>
-  // expected-remark@+1 {{the number of elements to average is not known}}
+  // expected-remark@+1 {{the number of elements to sum up is not known}}
   %q = quant.quantize %m : tensor<3xf32> -> tensor<3x!quant.uniform<i8:f32, 0.03:-7>>
   %e = quant.dequantize %y : tensor<70000x3x!quant.uniform<i16:f32, 0.03:-7>> -> tensor<70000x3xf32>
   %n = nn.mean %e {dim = array<i64: 0>, keepdim = false} : tensor<70000x3xf32> -> tensor<3xf32>
   // expected-remark@+1 {{int32 accumulator overflows: a sum can reach 2294180000}}
   %p = quant.quantize %n : tensor<3xf32> -> tensor<3x!quant.uniform<i8:f32, 0.03:-7>>
   func.return %q, %p : tensor<3x!quant.uniform<i8:f32, 0.03:-7>>, tensor<3x!quant.uniform<i8:f32, 0.03:-7>>
+}
+
+// -----
+
+// An average pool quantizes by the default recipe.
+// CHECK-LABEL: func.func @recipe
+func.func @recipe(%x: tensor<1x2x3x5x!quant.uniform<i8:f32, 0.03:-7>>) -> tensor<1x2x1x1x!quant.uniform<i8:f32, 0.02:5>> {
+  // CHECK: nn.adaptive_avg_pool2d {{.*}}xf32
+  %d = quant.dequantize %x : tensor<1x2x3x5x!quant.uniform<i8:f32, 0.03:-7>> -> tensor<1x2x3x5xf32>
+  %m = nn.adaptive_avg_pool2d %d {output_size = array<i64: 1, 1>} : tensor<1x2x3x5xf32> -> tensor<1x2x1x1xf32>
+  // expected-remark@+1 {{nn.adaptive_avg_pool2d quantizes by the default recipe only}}
+  %q = quant.quantize %m {recipe = f32} : tensor<1x2x1x1xf32> -> tensor<1x2x1x1x!quant.uniform<i8:f32, 0.02:5>>
+  func.return %q : tensor<1x2x1x1x!quant.uniform<i8:f32, 0.02:5>>
 }
 
 // -----
