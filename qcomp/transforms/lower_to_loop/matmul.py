@@ -94,7 +94,7 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     weight = lowering.array(op.rhs)
     assert weight is not None
     taps = np.ascontiguousarray(weight.T)[:, None, :]
-    channels, _, run = taps.shape
+    run, channels = int(weight.shape[0]), int(weight.shape[1])
     rows = int(np.prod(lhs.sizes[:-1], dtype=np.int64))
     epilogue = Epilogue(False) if plan is None else Epilogue.of(plan)
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
@@ -110,9 +110,8 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     if plan is None:
         arguments.append(lowering.constant(spec.pack_channels(np.zeros(channels, np.float32)), f32))
     else:
-        wide = replace(
-            plan, multiplier=plan.multiplier + np.zeros(channels, np.float32), bias=np.zeros(channels, np.int32)
-        )
+        multiplier = np.broadcast_to(plan.multiplier, (channels,))
+        wide = replace(plan, multiplier=multiplier, bias=np.zeros(channels, np.int32))
         arguments.append(lowering.constant(spec.pack_channels(start_values(wide, taps)), i32))
         arguments.append(lowering.constant(spec.pack_channels(wide.multiplier), f32))
         if epilogue.reads_zero_points:

@@ -139,6 +139,6 @@ def test_what_is_refused() -> None:
     for shape in ((2, 3), (3, 4)):
         p.input(shape)
         p.block.args[-1]._type = TensorType(i32, shape)  # pyright: ignore
-    module = p.module(p.add(nn.MatmulOp(*p.block.args)))
+    module = p.module(p.add(nn.MatmulOp(p.block.args[0], p.block.args[1])))
     with pytest.raises(QcompError, match="matmul of integers is not lowered"):
         three_way.lower(module, three_way.TARGETS[0])
