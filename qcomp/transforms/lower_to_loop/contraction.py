@@ -7,6 +7,7 @@ register tile of output pixels x output channels over those runs. A linear is a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -31,7 +32,8 @@ class Geometry:
     batch, height, width, channels: of the output, channels per group; groups; kernel_rows and runs: for each of
     kernel_rows there are `runs` runs of `run` elements, `run_step` elements apart; row_step: input rows between
     kernel rows; stride: (rows, columns); pixel, group: input elements between pixels and between groups;
-    origin: input row, and element in it, of the first tap of output pixel (0, 0).
+    origin: input row, and element in it, of the first tap of output pixel (0, 0). In three dimensions an image has
+    `depth` planes of output and the kernel `planes`; plane_stride, plane_step: input rows between those.
     """
 
     batch: int
@@ -48,11 +50,23 @@ class Geometry:
     pixel: int
     group: int
     origin: tuple[int, int]
+    depth: int = 1
+    planes: int = 1
+    plane_stride: int = 0
+    plane_step: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of runs that the kernel has in all its planes."""
+        return self.planes * self.kernel_rows
 
 
 @dataclass(frozen=True)
 class ContractionKernel:
-    """All that the code of a kernel depends on; equal ones are one function."""
+    """All that the code of a kernel depends on; equal ones are one function.
+
+    output_planes, residual_planes: how many planes the buffer of an image has, and which one is the first.
+    """
 
     geometry: Geometry
     epilogue: Epilogue
@@ -65,6 +79,8 @@ class ContractionKernel:
     output_border: Border
     residual: tuple[int, ...] | None
     residual_border: Border
+    output_planes: tuple[int, int] = (1, 0)
+    residual_planes: tuple[int, int] = (1, 0)
 
     @property
     def block(self) -> int:
@@ -103,7 +119,7 @@ class ContractionKernel:
         g, spec = self.geometry, self.epilogue
         element = i8 if spec.integer else f32
         blocks = g.groups * self.blocks
-        packed = (blocks, g.kernel_rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
+        packed = (blocks, g.rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
         channel = (blocks, self.tile.vectors, self.lanes)
         found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", MemRefType(element, self.input)),
@@ -129,7 +145,7 @@ def contraction_kernel(
 ) -> ContractionKernel:  # fmt: skip
     """The kernel for `target`, its tile chosen by cost."""
     dot = target.dot_group if epilogue.integer else 1
-    steps = geometry.kernel_rows * geometry.runs * -(-geometry.run // dot)
+    steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
     tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
@@ -151,12 +167,15 @@ class _Body:
         self.b = b
         self.use = use
         self.epilogue = Operands()
+        self.plane = Index()
 
     def emit(self) -> None:
         g, spec, b = self.spec.geometry, self.spec, self.b
         self.epilogue.load_scalars(b, spec.epilogue, self.use)
         with ExitStack() as stack:
             image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch > 1 else Index()
+            if g.depth > 1:
+                self.plane = stack.enter_context(b.loop(0, g.depth, kind="parallel")).index
             group = stack.enter_context(b.loop(0, g.groups, kind="parallel")).index if g.groups > 1 else Index()
             whole, rest = divmod(g.channels, spec.block)
             if whole:
@@ -191,10 +210,10 @@ class _Body:
                 setattr(use, role, b.load(self.use[role], [packed, first, 0], shape[2:], (1, 2)))
         channel = group * spec.geometry.channels + block * spec.block + first * spec.lanes
         if "residual" in self.use:
-            place = _pixel(image, row, column, channel, spec.residual_border)
+            place = self._pixel(image, row, column, channel, spec.residual_border, spec.residual_planes)
             use.residual = b.load(self.use["residual"], place, shape, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
         result = apply_epilogue(b, spec.epilogue, acc, use)
-        place = _pixel(image, row, column, channel, spec.output_border)
+        place = self._pixel(image, row, column, channel, spec.output_border, spec.output_planes)
         b.store(result, self.use["y"], place, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
 
     def _accumulate(
@@ -204,27 +223,37 @@ class _Body:
         image, group, _, row, column = places
         nests: list[SSAValue] = [acc]
 
-        def step(kernel_row: Index, run: Index, place: Index, carried: SSAValue) -> SSAValue:
+        def step(plane: Index, kernel_row: Index, run: Index, place: Index, carried: SSAValue) -> SSAValue:
+            planes = self.plane * g.plane_stride + plane * g.plane_step
             element = column * (g.stride[1] * g.pixel) + run * g.run_step + place * spec.dot + group * g.group
-            source = [image, row * g.stride[0] + kernel_row * g.row_step + g.origin[0], element + g.origin[1]]
+            source_row = row * g.stride[0] + kernel_row * g.row_step + planes + g.origin[0]
+            source = [image, source_row, element + g.origin[1]]
             left = b.load(
                 self.use["x"], source, (*shape[:2], spec.dot), (1, 2, 2), (g.stride[0], g.stride[1] * g.pixel, 1)
             )
-            taps = [packed, kernel_row * g.runs + run, place, first, 0, 0]
+            taps = [packed, plane * (g.kernel_rows * g.runs) + kernel_row * g.runs + run, place, first, 0, 0]
             right = b.load(self.use["weight"], taps, (*shape[2:], spec.dot), (3, 4, 5))
             return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
 
-        with b.loop(0, g.kernel_rows, carry=nests) as rows:
-            with b.loop(0, g.runs, carry=rows.carried) as runs:
-                with b.loop(0, spec.steps, carry=runs.carried) as steps:
-                    steps.carry(step(rows.index, runs.index, steps.index, steps.carried[0]))
-                runs.carry(*steps.results)
-            rows.carry(*runs.results)
-        return rows.results[0]
+        def plane(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            with b.loop(0, g.kernel_rows, carry=carried) as rows:
+                with b.loop(0, g.runs, carry=rows.carried) as runs:
+                    with b.loop(0, spec.steps, carry=runs.carried) as steps:
+                        steps.carry(step(index, rows.index, runs.index, steps.index, steps.carried[0]))
+                    runs.carry(*steps.results)
+                rows.carry(*runs.results)
+            return rows.results
 
+        if g.planes == 1:
+            return plane(Index(), nests)[0]
+        with b.loop(0, g.planes, carry=nests) as planes:
+            planes.carry(*plane(planes.index, planes.carried))
+        return planes.results[0]
 
-def _pixel(image: Index, row: Index, column: Index, channel: Index, border: Border) -> list[Index | int]:
-    return [image, row + border[0], column + border[2], channel]
+    def _pixel(
+        self, image: Index, row: Index, column: Index, channel: Index, border: Border, planes: tuple[int, int]
+    ) -> list[Index | int]:
+        return [image * planes[0] + self.plane + planes[1], row + border[0], column + border[2], channel]
 
 
 def tile_type(element: Attribute, shape: tuple[int, ...]) -> Attribute:

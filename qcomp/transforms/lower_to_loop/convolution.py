@@ -1,95 +1,159 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of nn.conv2d and nn.linear to contraction kernels; depthwise convolutions have their own."""
+"""Lowering of convolutions and linear to contraction kernels; depthwise convolutions have their own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
-from xdsl.dialects.memref import AllocOp
 from xdsl.ir import SSAValue
 
-from qcomp.dialects import loop, nn
+from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import ints
-from qcomp.dialects.quant import encoding_of
-from qcomp.errors import QcompError
-from qcomp.interpreter.reference.integer_plan import IntegerPlan, integer_plan
-from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, Layout, static_shape
+from qcomp.interpreter.reference.integer_plan import IntegerPlan
+from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, Layout, no_border
 from qcomp.transforms.lower_to_loop.contraction import (
     ContractionKernel,
     Geometry,
     build_contraction,
     contraction_kernel,
 )
-from qcomp.transforms.lower_to_loop.depthwise import is_depthwise, lower_depthwise
+from qcomp.transforms.lower_to_loop.depthwise import lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.layouts import padding_border
-from qcomp.transforms.lower_to_loop.movement import convert
+from qcomp.transforms.lower_to_loop.through_reals import reals_of
+from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values, zero_points
+
+Place = tuple[tuple[int, ...], Border, tuple[int, int]]
+"""The shape and border that a kernel sees, the planes of an image in it and the first one."""
+_ONE_PLANE = (1, 0)
 
 
-@lowers(nn.Conv2dOp)
-def lower_conv2d(lowering: Lowering, op: nn.Conv2dOp) -> None:
+@dataclass(frozen=True)
+class Sliding:
+    """How the kernel of a two-dimensional convolution moves, and its padding."""
+
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+    border: Border
+
+    @staticmethod
+    def of(op: nn.Conv1dOp | nn.Conv2dOp) -> Sliding:
+        """Of one in two dimensions, or in one seen as an image of one row."""
+        (*_, across), (*_, apart) = ints(op.stride), ints(op.dilation)
+        down, below = (ints(op.stride)[0], ints(op.dilation)[0]) if op.SPATIAL == 2 else (1, 1)
+        border = (*(0,) * (4 - 2 * op.SPATIAL), *padding_border(op))
+        return Sliding((down, across), (below, apart), op.groups.value.data, border)
+
+
+@lowers(nn.Conv1dOp, nn.Conv2dOp)
+def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None:
     """A convolution over a channels-last buffer whose border holds the padding."""
-    if is_depthwise(op):
-        lower_depthwise(lowering, op)
-        return
-    border = padding_border(op)
-    x = lowering.channels_last(op.input, border, op.location)
-    weight = weight_array(lowering, op)
-    y = lowering.define(op.result, op.location)
-    residual = lowering.channels_last(op.residual, NO_BORDER, op.location) if op.residual is not None else None
-    geometry, source = conv_geometry(op, x, y, residual, border, weight.shape)
-    taps = weight.transpose(0, 2, 3, 1).reshape(weight.shape[0], geometry.kernel_rows * geometry.runs, geometry.run)
-    shapes = [_flat(geometry, buffer) for buffer in (y, residual)]
-    _call(lowering, op, geometry, taps, x, source, (y, shapes[0]), (residual, shapes[1]))
+    x = lowering.channels_last(op.input, padding_border(op), op.location)
+    target = lowering.define(op.result, op.location)
+    with contraction_task(lowering, op, target) as task:
+        x = _image(lowering, x if task.plan is not None else reals_of(lowering, x, op.location))
+        residual = None
+        if op.residual is not None and task.residual:
+            plain = no_border(len(target.sizes))
+            residual = _image(lowering, lowering.channels_last(op.residual, plain, op.location))
+        y = _image(lowering, task.target)
+        weight = task.weight.reshape(*task.weight.shape[:2], *(1,) * (4 - task.weight.ndim), *task.weight.shape[2:])
+        sliding = Sliding.of(op)
+        if sliding.groups > 1 and sliding.groups == x.sizes[1] == weight.shape[0]:
+            spec = (weight.shape[2:], sliding.stride, sliding.dilation, sliding.border)
+            lower_depthwise(lowering, task, weight.reshape(weight.shape[0], -1), spec, (x, y, residual), op.location)
+            return
+        geometry, source = conv_geometry(sliding, x, y, residual, weight.shape)
+        rows = geometry.kernel_rows * geometry.runs
+        taps = weight.transpose(0, 2, 3, 1).reshape(weight.shape[0], rows, geometry.run)
+        outputs = [(y, _flat(geometry, y))] + ([] if residual is None else [(residual, _flat(geometry, residual))])
+        name = op.name.removeprefix("nn.")
+        _call(lowering, task, geometry, taps, (x, source), outputs, name, op.location)
+
+
+@lowers(nn.Conv3dOp)
+def lower_conv3d(lowering: Lowering, op: nn.Conv3dOp) -> None:
+    """The planes of an input image lie one after the other: a plane of the kernel is some rows further down."""
+    x = lowering.channels_last(op.input, padding_border(op), op.location)
+    target = lowering.define(op.result, op.location)
+    with contraction_task(lowering, op, target) as task:
+        x = x if task.plan is not None else reals_of(lowering, x, op.location)
+        outputs = [task.target]
+        if op.residual is not None and task.residual:
+            outputs.append(lowering.channels_last(op.residual, no_border(5), op.location))
+        geometry, source = _conv3d_geometry(op, x, task.target, task.weight.shape)
+        taps = task.weight.transpose(0, 2, 3, 4, 1).reshape(len(task.weight), geometry.rows * geometry.runs, -1)
+        _call(lowering, task, geometry, taps, (x, source), [(y, _planes(y)) for y in outputs], "conv3d", op.location)
+
+
+def _conv3d_geometry(
+    op: nn.Conv3dOp, x: Buffer, y: Buffer, weight: tuple[int, ...]
+) -> tuple[Geometry, tuple[int, int, int]]:
+    batch, channels, depth, height, width = y.sizes
+    _, group, planes, kernel_rows, kernel_columns = weight
+    n, pitch, rows, columns, pixel = x.physical
+    down, *stride = ints(op.stride)
+    below, row_step, column_step = ints(op.dilation)
+    groups, border, have = op.groups.value.data, padding_border(op), x.layout.border
+    whole = column_step == 1 and groups == 1
+    first = (have[0] - border[0]) * rows + have[2] - border[2]
+    geometry = Geometry(
+        batch, height, width, channels // groups, groups, kernel_rows, 1 if whole else kernel_columns,
+        kernel_columns * pixel if whole else group, column_step * pixel, row_step, (stride[0], stride[1]), pixel,
+        group, (first, (have[4] - border[4]) * pixel), depth, planes, down * rows, below * rows,
+    )  # fmt: skip
+    return geometry, (n, pitch * rows, columns * pixel)
+
+
+def _planes(buffer: Buffer) -> Place:
+    """A buffer of three spatial dimensions as images of all planes, and where an image's own planes lie."""
+    n, pitch, rows, columns, channels = buffer.physical
+    front, _, *border = buffer.layout.border
+    return (n * pitch, rows, columns, channels), tuple(border), (pitch, front)
+
+
+def _image(lowering: Lowering, buffer: Buffer) -> Buffer:
+    """A channels-last buffer of one spatial dimension as images of one row; images as they are."""
+    if len(buffer.sizes) == 4:
+        return buffer
+    n, channels, size = buffer.sizes
+    view = lowering.view(buffer, MemRefType(buffer.element, (n, 1, buffer.physical[1], channels)))
+    layout = Layout(True, (0, 0, *buffer.layout.border))
+    return Buffer(view, (n, channels, 1, size), layout, buffer.encoding, buffer.element)
 
 
 @lowers(nn.LinearOp)
 def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
     """A linear as a convolution of one run: each row of the input is a pixel."""
-    x = lowering.row_major(op.input, op.location)
-    weight = weight_array(lowering, op)
-    channels, run = weight.shape
-    rows = int(np.prod(x.sizes[:-1], dtype=np.int64))
-    y = lowering.define(op.result, op.location, Layout(False))
-    residual = lowering.row_major(op.residual, op.location) if op.residual is not None else None
-    geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
-    shape = ((1, 1, rows, channels), NO_BORDER)
-    _call(lowering, op, geometry, weight[:, None, :], x, (1, 1, rows * run), (y, shape), (residual, shape))
-
-
-def weight_array(lowering: Lowering, op: nn.WeightedOp) -> Array:
-    """The constant weight of `op`. Raises QcompError when it is not constant."""
-    weight = lowering.array(op.weight)
-    if weight is None:
-        raise QcompError.at(op, "weight must be a constant", code="lower")
-    return weight
-
-
-def plan_of(lowering: Lowering, op: nn.WeightedOp, weight: Array) -> IntegerPlan | None:
-    """The integer plan of a quantized op; None for a float one."""
-    source, held = encoding_of(op.input.type), encoding_of(op.weight.type)
-    if source is None or held is None:
-        return None
-    bias = lowering.array(op.bias) if op.bias is not None else None
-    return integer_plan(
-        weight, source, held, encoding_of(op.result.type), bias=bias,
-        bias_encoding=encoding_of(op.bias.type) if op.bias is not None else None,
-        residual_encoding=encoding_of(op.residual.type) if op.residual is not None else None,
-        activation=op.activation.bounds if op.activation is not None else None,
-    )  # fmt: skip
+    where = op.location
+    x = lowering.row_major(op.input, where)
+    target = lowering.define(op.result, where, Layout(False))
+    with contraction_task(lowering, op, target) as task:
+        x = x if task.plan is not None else reals_of(lowering, x, where)
+        residual = lowering.row_major(op.residual, where) if op.residual is not None and task.residual else None
+        channels, run = task.weight.shape
+        rows = int(np.prod(x.sizes[:-1], dtype=np.int64))
+        geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
+        place: Place = ((1, 1, rows, channels), NO_BORDER, _ONE_PLANE)
+        outputs = [(task.target, place)] + ([] if residual is None else [(residual, place)])
+        source, taps = (x, (1, 1, rows * run)), task.weight[:, None, :]
+        _call(lowering, task, geometry, taps, source, outputs, "linear", where)
 
 
 def conv_geometry(
-    op: nn.Conv2dOp, x: Buffer, y: Buffer, residual: Buffer | None, border: Border, weight: tuple[int, ...]
+    sliding: Sliding, x: Buffer, y: Buffer, residual: Buffer | None, weight: tuple[int, ...]
 ) -> tuple[Geometry, tuple[int, int, int]]:
     """The loop nest of a convolution, and how it sees its input: [N, rows, columns * channels]."""
-    batch, channels, height, width = static_shape(op.result)
+    batch, channels, height, width = y.sizes
     _, group, kernel_rows, kernel_columns = weight
     n, rows, columns, pixel = x.physical
-    groups, stride = op.groups.value.data, ints(op.stride)
-    row_step, column_step = ints(op.dilation)
+    groups, stride, border = sliding.groups, sliding.stride, sliding.border
+    row_step, column_step = sliding.dilation
     have = x.layout.border
     whole = column_step == 1 and groups == 1
     flat = (kernel_rows, kernel_columns, *stride) == (1, 1, 1, 1) and not any(
@@ -99,72 +163,52 @@ def conv_geometry(
         batch, height, width, n, rows, columns = 1, 1, batch * height * width, 1, 1, n * rows * columns
     geometry = Geometry(
         batch, height, width, channels // groups, groups, kernel_rows, 1 if whole else kernel_columns,
-        kernel_columns * pixel if whole else group, column_step * pixel, row_step, (stride[0], stride[1]), pixel,
+        kernel_columns * pixel if whole else group, column_step * pixel, row_step, stride, pixel,
         group, (have[0] - border[0], (have[2] - border[2]) * pixel),
     )  # fmt: skip
     return geometry, (n, rows, columns * pixel)
 
 
-def _flat(geometry: Geometry, buffer: Buffer | None) -> tuple[tuple[int, ...], Border]:
+def _flat(geometry: Geometry, buffer: Buffer) -> Place:
     """The shape and border in which a kernel of `geometry` sees an output or residual."""
-    if buffer is None:
-        return (), NO_BORDER
     n, rows, columns, channels = buffer.physical
     top, bottom, left, right = buffer.layout.border
     if rows - top - bottom != geometry.height or columns - left - right != geometry.width:
-        return (1, 1, n * rows * columns, channels), NO_BORDER
-    return buffer.physical, buffer.layout.border
+        return (1, 1, n * rows * columns, channels), NO_BORDER, _ONE_PLANE
+    return buffer.physical, buffer.layout.border, _ONE_PLANE
 
 
 def _call(
-    lowering: Lowering, op: nn.WeightedOp, geometry: Geometry, taps: Array, x: Buffer, source: tuple[int, int, int],
-    output: tuple[Buffer, tuple[tuple[int, ...], Border]],
-    residual: tuple[Buffer | None, tuple[tuple[int, ...], Border]],
+    lowering: Lowering, task: Task, geometry: Geometry, taps: Array, source: tuple[Buffer, tuple[int, int, int]],
+    outputs: Sequence[tuple[Buffer, Place]], name: str, where: LocationAttr,
 ) -> None:  # fmt: skip
-    plan = plan_of(lowering, op, weight_array(lowering, op))
-    clamp = op.activation.bounds if op.activation is not None else None
-    if plan is None and op.residual is not None:
-        raise QcompError.at(op, "a float residual is not lowered", code="lower")
-    epilogue = Epilogue.of(plan) if plan is not None else Epilogue(False, clamp=clamp)
-    (y, seen), (held, held_seen) = output, residual
+    """Emit the call. outputs: the result, and a residual for the epilogue."""
+    (x, seen), (y, place), plan = source, outputs[0], task.plan
+    residual = outputs[1] if len(outputs) > 1 else None
+    held = None if residual is None else residual[1]
     spec = contraction_kernel(
-        lowering.target, geometry, epilogue, x.unsigned, source, seen, held_seen if held is not None else None
+        lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2]
     )
+    spec = replace(spec, output_planes=place[2], residual_planes=_ONE_PLANE if held is None else held[2])
     element = i8 if plan is not None else f32
-    x = in_arena(lowering, x, geometry.run, op.location)
-    arguments = [lowering.view(x, MemRefType(element, source)), lowering.constant(spec.pack_weight(taps), element)]
-    arguments += channel_constants(lowering, op, plan, spec, taps)
+    x = in_arena(lowering, x, geometry.run, where)
+    arguments = [lowering.view(x, MemRefType(element, seen)), lowering.constant(spec.pack_weight(taps), element)]
+    arguments += channel_constants(lowering, task.bias, plan, spec, taps)
     alias: list[tuple[int, int]] = []
-    if held is not None and plan is not None and plan.residual is not None:
-        arguments.append(lowering.view(held, MemRefType(i8, held_seen[0])))
+    if residual is not None and plan is not None:
+        arguments.append(lowering.view(residual[0], MemRefType(i8, residual[1][0])))
         arguments.append(lowering.constant(np.array([plan.residual_multiplier], np.float32), f32))
-        if held_seen == seen:
+        if residual[1] == place:
             alias.append((len(arguments), len(arguments) - 2))
-    arguments.append(lowering.view(y, MemRefType(y.element, seen[0])))
-    name = op.name.removeprefix("nn.")
-    lowering.call(
-        spec, name, lambda symbol: build_contraction(spec, symbol, op.location), arguments, op.location, alias
-    )
-
-
-def in_arena(lowering: Lowering, x: Buffer, run: int, where: LocationAttr) -> Buffer:
-    """`x`, or a copy when reading the last group of a run would go over the end of what the caller holds."""
-    base = x.value
-    while isinstance(base.owner, loop.ViewOp):
-        base = base.owner.source
-    if isinstance(base.owner, AllocOp) or str(x.element) != "i8" or run % lowering.target.dot_group == 0:
-        return x
-    return convert(lowering, x, x.layout, where)
+    arguments.append(lowering.view(y, MemRefType(y.element, place[0])))
+    lowering.call(spec, name, lambda symbol: build_contraction(spec, symbol, where), arguments, where, alias)
 
 
 def channel_constants(
-    lowering: Lowering, op: nn.WeightedOp, plan: IntegerPlan | None, spec: ContractionKernel, taps: Array
+    lowering: Lowering, bias: Array | None, plan: IntegerPlan | None, spec: ContractionKernel, taps: Array
 ) -> list[SSAValue]:
     """The constant buffers per output channel: start, and for integers multiplier, bias, zero points."""
     if plan is None:
-        bias = lowering.array(op.bias) if op.bias is not None else None
-        if op.bias is not None and bias is None:
-            raise QcompError.at(op, "bias must be a constant", code="lower")
         start = np.zeros(taps.shape[0], np.float32) if bias is None else bias
         return [lowering.constant(spec.pack_channels(start), f32)]
     found = [
@@ -174,17 +218,3 @@ def channel_constants(
     if plan.shift:
         found.append(lowering.constant(spec.pack_channels(plan.bias), i32))
     return [*found, lowering.constant(zero_points(plan), i32)] if spec.epilogue.reads_zero_points else found
-
-
-def start_values(plan: IntegerPlan, taps: Array) -> Array:
-    """What accumulators start from: -zx * sum(wq), and the bias when it is not shifted."""
-    start = -plan.input.zero_point * taps.astype(np.int64).reshape(taps.shape[0], -1).sum(axis=1)
-    if not plan.shift:
-        start = start + plan.bias
-    return start.astype(np.int32)
-
-
-def zero_points(plan: IntegerPlan) -> Array:
-    """Zero points of the result and of the residual."""
-    encodings = (plan.output, plan.residual)
-    return np.array([0 if encoding is None else encoding.zero_point for encoding in encodings], np.int32)

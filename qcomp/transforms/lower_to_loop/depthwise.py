@@ -10,26 +10,22 @@ from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from qcomp.dialects import loop, nn
+from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
-from qcomp.dialects.nn.base import ints, shape
-from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
-from qcomp.transforms.lower_to_loop.buffers import Border
+from qcomp.transforms.lower_to_loop.buffers import Border, Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
-from qcomp.transforms.lower_to_loop.layouts import padding_border
+from qcomp.transforms.lower_to_loop.weighted import Task, start_values, zero_points
 
 PIXELS = 7
 """Output pixels of a row that are accumulated together."""
 
 
-def is_depthwise(op: nn.Conv2dOp) -> bool:
-    """Whether every output channel reads its own one input channel."""
-    groups = op.groups.value.data
-    return groups > 1 and groups == shape(op.input)[1] == shape(op.weight)[0]
+Spec = tuple[tuple[int, ...], tuple[int, int], tuple[int, int], Border]
+"""Kernel, stride, dilation, padding."""
 
 
 @dataclass(frozen=True)
@@ -91,51 +87,40 @@ class DepthwiseKernel:
         return found
 
 
-def lower_depthwise(lowering: Lowering, op: nn.Conv2dOp) -> None:
-    """Emit the call of a depthwise kernel."""
-    from qcomp.transforms.lower_to_loop.convolution import plan_of, start_values, weight_array, zero_points
-
-    border = padding_border(op)
-    x = lowering.channels_last(op.input, border, op.location)
-    weight = weight_array(lowering, op)
-    plan = plan_of(lowering, op, weight)
-    y = lowering.define(op.result, op.location)
-    residual = lowering.channels_last(op.residual, (0, 0, 0, 0), op.location) if op.residual is not None else None
-    if plan is None and residual is not None:
-        raise QcompError.at(op, "a float residual is not lowered", code="lower")
-    clamp = op.activation.bounds if op.activation is not None else None
-    batch, _, height, width = y.sizes
+def lower_depthwise(
+    lowering: Lowering, task: Task, taps: Array, sliding: Spec, images: tuple[Buffer, Buffer, Buffer | None],
+    where: LocationAttr,
+) -> None:  # fmt: skip
+    """Emit the call of a depthwise kernel. taps: [channels, rows * columns]; images: input, result, residual."""
+    (x, y, residual), plan = images, task.plan
+    size, stride, dilation, border = sliding
     have = x.layout.border
     spec = DepthwiseKernel(
-        batch, height, width, weight.shape[2:], ints(op.stride), ints(op.dilation),
-        (have[0] - border[0], have[2] - border[2]),
-        Epilogue.of(plan) if plan is not None else Epilogue(False, clamp=clamp), x.unsigned, lowering.target.lanes,
-        x.physical, y.physical, y.layout.border,
+        y.sizes[0], y.sizes[2], y.sizes[3], size, stride, dilation, (have[0] - border[0], have[2] - border[2]),
+        task.epilogue, x.unsigned, lowering.target.lanes, x.physical, y.physical, y.layout.border,
         residual.physical if residual else None, residual.layout.border if residual else (0, 0, 0, 0),
     )  # fmt: skip
-    taps = weight.reshape(weight.shape[0], -1)
     element = i8 if plan is not None else f32
     arguments = [x.value, lowering.constant(spec.pack(np.ascontiguousarray(taps.T)), element)]
-    arguments += _channel_constants(lowering, op, plan, spec, start_values(plan, taps) if plan is not None else None)
-    if plan is not None and spec.epilogue.reads_zero_points:
-        arguments.append(lowering.constant(zero_points(plan), i32))
+    arguments += _channel_constants(lowering, task.bias, plan, spec, taps)
     if residual is not None and plan is not None:
         arguments.append(residual.value)
         arguments.append(lowering.constant(np.array([plan.residual_multiplier], np.float32), f32))
     arguments.append(y.value)
-    lowering.call(spec, "depthwise", lambda name: build_depthwise(spec, name, op.location), arguments, op.location)
+    lowering.call(spec, "depthwise", lambda name: build_depthwise(spec, name, where), arguments, where)
 
 
 def _channel_constants(
-    lowering: Lowering, op: nn.Conv2dOp, plan: IntegerPlan | None, spec: DepthwiseKernel, start: Array | None
+    lowering: Lowering, bias: Array | None, plan: IntegerPlan | None, spec: DepthwiseKernel, taps: Array
 ) -> list[SSAValue]:
-    if plan is None or start is None:
-        bias = lowering.array(op.bias) if op.bias is not None else np.zeros(spec.channels, np.float32)
-        if bias is None:
-            raise QcompError.at(op, "bias must be a constant", code="lower")
-        return [lowering.constant(spec.pack(bias), f32)]
-    found = [lowering.constant(spec.pack(start), i32), lowering.constant(spec.pack(plan.multiplier), f32)]
-    return [*found, lowering.constant(spec.pack(plan.bias), i32)] if plan.shift else found
+    if plan is None:
+        start = np.zeros(spec.channels, np.float32) if bias is None else bias
+        return [lowering.constant(spec.pack(start), f32)]
+    start = spec.pack(start_values(plan, taps))
+    found = [lowering.constant(start, i32), lowering.constant(spec.pack(plan.multiplier), f32)]
+    if plan.shift:
+        found.append(lowering.constant(spec.pack(plan.bias), i32))
+    return [*found, lowering.constant(zero_points(plan), i32)] if spec.epilogue.reads_zero_points else found
 
 
 def build_depthwise(spec: DepthwiseKernel, name: str, where: LocationAttr) -> FuncOp:

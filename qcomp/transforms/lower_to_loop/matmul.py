@@ -24,11 +24,11 @@ from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, MemRef, finish, kernel
 from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contraction, contraction_kernel
-from qcomp.transforms.lower_to_loop.convolution import in_arena, start_values, zero_points
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, regions
+from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values, zero_points
 
 _PLAIN_LANES, _PLAIN_TILE = 4, Tile(1, 2, 1)
 """Columns and rows that plain code accumulates together."""

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
 from xdsl.ir import SSAValue
 
 from qcomp.dialects.quant import Encoding
-from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import Codes, lower_elementwise
+from qcomp.transforms.lower_to_loop.fill import fill_border
 from qcomp.transforms.lower_to_loop.tables import has_table, lower_requantize
 
 
@@ -24,6 +25,8 @@ def reals_of(lowering: Lowering, buffer: Buffer, where: LocationAttr) -> Buffer:
     if buffer.encoding is None:
         return buffer
     reals = _scratch(lowering, buffer.sizes, buffer.layout, where)
+    if any(buffer.layout.border):
+        fill_border(lowering, reals, where)
     lower_elementwise(lowering, [buffer], reals, where, "dequantize", ("dequantize",), lambda b, x: x[0])
     return reals
 
@@ -33,11 +36,17 @@ def real_result(
     lowering: Lowering, value: SSAValue, where: LocationAttr, layout: Layout | None = None
 ) -> Generator[Buffer]:
     """A buffer to write the reals of `value` to; quantized afterwards when its type is."""
-    target = lowering.define(value, where, layout)
+    with written_in_reals(lowering, lowering.define(value, where, layout), where) as reals:
+        yield reals
+
+
+@contextmanager
+def written_in_reals(lowering: Lowering, target: Buffer, where: LocationAttr) -> Generator[Buffer]:
+    """`target`, or when it holds codes a buffer of reals that lies alike and is quantized into it afterwards."""
     if target.encoding is None:
         yield target
         return
-    reals = _scratch(lowering, static_shape(value), target.layout, where)
+    reals = _scratch(lowering, target.sizes, target.layout, where)
     yield reals
     lower_elementwise(lowering, [reals], target, where, "quantize", ("quantize",), lambda b, x: x[0])
 
