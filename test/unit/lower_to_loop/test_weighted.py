@@ -95,7 +95,7 @@ def test_residuals_in_reals(quantized: bool, activation: nn.ActivationAttr | Non
     source = A if quantized else None
     x, weight, bias = operands(p, {"x": (2, 5, 6, 7), "o": 19, "k": (3, 3)}, source)
     residual, coded = p.input((2, 19, 6, 7)), p.input((2, 19, 6, 7), R)
-    made = [
+    made: list[nn.WeightedOp] = [
         nn.Conv2dOp(x, weight, bias, padding=(1, 1), residual=held, activation=activation,
                     result_type=kind((2, 19, 6, 7)))
         for held in ((residual,) if quantized else (residual, coded))
