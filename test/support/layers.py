@@ -38,6 +38,11 @@ class Program:
         self.arrays.append(array)
         return self.block.insert_arg(kind(shape, encoding), len(self.block.args))
 
+    def given(self, array: np.ndarray, element: Attribute) -> SSAValue:
+        """An argument of plain elements with these contents."""
+        self.arrays.append(array)
+        return self.block.insert_arg(TensorType(element, array.shape), len(self.block.args))
+
     def codes(self, shape: Sequence[int], encoding: Encoding) -> SSAValue:
         """A constant of random codes."""
         array = self.rng.integers(encoding.qmin, encoding.qmax + 1, shape).astype(encoding.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -32,6 +33,10 @@ from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
 
+_DEFINITION = re.compile(r" *const [\w ]+? \**(?:const )?([vp]\d+(?:_\w+)?) = ")
+_NAME = re.compile(r"\b[vp]\d+(?:_\w+)?\b")
+
+
 class FunctionEmitter:
     """Emits the statements of a function; `names` are the C expressions of its buffer arguments."""
 
@@ -48,7 +53,7 @@ class FunctionEmitter:
     def emit(self, func: FuncOp) -> list[str]:
         """The lines of the body of `func`."""
         self._block(func.body.block)
-        return self.lines
+        return without_unused(self.lines)
 
     def line(self, text: str) -> None:
         """Add a line at the current indentation."""
@@ -234,7 +239,12 @@ class FunctionEmitter:
     def _load(self, op: loop.LoadOp) -> None:
         addresses, strides, valid = self._address(op, op.result)
         units = [self.isa.load(op.result, address, strides, valid) for address in addresses]
-        units = [text if exists else "0" for text, exists in zip(units, self._exist(op, op.result), strict=True)]
+        there = self._exist(op, op.result)
+        if not all(there):
+            found = iter(self._variables(op.result, list(itertools.compress(units, there))))
+            zero = number_literal(0.0 if str(loop.tile_element(op.result.type)) == "f32" else 0)
+            self.values[op.result] = [next(found) if exists else zero for exists in there]
+            return
         uses = list(op.result.uses)
         if len(units) > 1 and len(uses) == 1 and isinstance(uses[0].operation, loop.ContractOp) and uses[0].index == 1:
             # Read row by row where it is used: all rows at once would not fit the registers.
@@ -298,6 +308,18 @@ class FunctionEmitter:
             self.values[op.result] = [unit] * count
         else:
             self.values[op.result] = source * (count // len(source))
+
+
+def without_unused(lines: Sequence[str]) -> list[str]:
+    """The lines without constants that nothing after them reads: lanes that do not exist leave some behind."""
+    used: set[str] = set()
+    kept: list[str] = []
+    for line in reversed(lines):
+        definition = _DEFINITION.match(line)
+        if definition is None or definition[1] in used:
+            used.update(_NAME.findall(line))
+            kept.append(line)
+    return kept[::-1]
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

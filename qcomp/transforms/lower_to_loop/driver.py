@@ -121,7 +121,13 @@ class Lowering:
         function = _LOWERINGS.get(type(op))
         if function is None:
             raise QcompError.at(op, "is not lowered to loops", code="lower")
-        self._located(op, lambda: function(self, op))
+        self._located(op, lambda: self._lower(function, op))
+
+    def _lower(self, function: Lower, op: Operation) -> None:
+        if 0 in static_shape(op.results[0]):
+            self.define(op.results[0], op.location, Layout(False))
+        else:
+            function(self, op)
 
     def _deliver(self, value: SSAValue) -> None:
         """Copy a result to those of its places that no kernel wrote."""

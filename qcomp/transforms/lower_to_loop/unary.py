@@ -6,9 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn, quant
+from qcomp.dialects.element import integer_range
+from qcomp.dialects.nn.base import tensor
+from qcomp.errors import QcompError
 from qcomp.interpreter.ops.elementwise import code_table
 from qcomp.transforms.lower_to_loop import transcendental
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
@@ -66,6 +71,38 @@ def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
             return (op.name,), _FORMULAS[type(op)]
 
 
+def _whole_formula(op: nn.UnaryOp, element: IntegerType) -> Formula:
+    """The function of `op` on integers. Raises QcompError for functions that integers lack."""
+    low, high = integer_range(element)
+    match op:
+        case nn.ReluOp():
+            bounds = (0, high)
+        case nn.ClampOp():
+            bounds = tuple(_whole_bound(bound, low, high) for bound in op.bounds)
+        case nn.NegOp():
+            return lambda m, x: _negative(m, x, element)
+        case nn.AbsOp():
+            return lambda m, x: m.select("lt", x, m.b.integer(0, m.shape, element), _negative(m, x, element), x)
+        case _:
+            raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
+    first, last = bounds
+    return lambda m, x: m.b.add(
+        arith.MinSIOp(
+            m.b.add(arith.MaxSIOp(x, m.b.integer(first, m.shape, element))), m.b.integer(last, m.shape, element)
+        )
+    )
+
+
+def _negative(m: Reals, x: SSAValue, element: IntegerType) -> SSAValue:
+    return m.b.add(arith.SubiOp(m.b.integer(0, m.shape, element), x))
+
+
+def _whole_bound(bound: float, low: int, high: int) -> int:
+    if not math.isinf(bound) and bound != int(bound):
+        raise QcompError(f"clamp of integers to {bound}", code="unsupported-type", hint="cast the operand to f32 first")
+    return int(min(max(bound, low), high)) if math.isinf(bound) else min(max(int(bound), low), high)
+
+
 @lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp)
 def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     """A table between codes; else the formula, with dequantize and quantize around it where there are codes."""
@@ -78,6 +115,11 @@ def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
         lower_table(lowering, source, target, table, op.location, short)
         return
     name, function = formula(op)
+    element = tensor(op.input).element_type
+    if isinstance(element, IntegerType):
+        if element not in (i32, i64):
+            raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
+        function = _whole_formula(op, element)
     compute: Compute = lambda b, x: function(Reals(b, loop.tile_shape(x[0].type)), x[0])  # noqa: E731
     lower_elementwise(lowering, [source], target, op.location, short, name, compute, op.recipe)
 

@@ -8,7 +8,7 @@ import pytest
 import three_way
 from layers import Program
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, i8, i32, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.element import numpy_dtype, ui8
@@ -35,11 +35,9 @@ def values(element: Attribute, count: int) -> np.ndarray:
     return np.resize(whole, count).astype(dtype)
 
 
-def argument(p: Program, element: Attribute, shape: tuple[int, ...]) -> np.ndarray:
-    p.input(shape)
-    p.arrays[-1] = values(element, int(np.prod(shape))).reshape(shape)
-    p.block.args[-1]._type = TensorType(element, shape)  # pyright: ignore
-    return p.arrays[-1]
+def argument(p: Program, element: Attribute, shape: tuple[int, ...]) -> SSAValue:
+    """An argument of awkward values."""
+    return p.given(values(element, int(np.prod(shape))).reshape(shape), element)
 
 
 @pytest.mark.parametrize("source", ELEMENTS, ids=str)
@@ -70,6 +68,23 @@ def test_integer_arithmetic_wraps(element: Attribute) -> None:
     three_way.check(p.module(*results), *p.arrays, compilers=("gcc -O3", "gcc -O0"))
 
 
+@pytest.mark.parametrize("element", [i32, i64], ids=str)
+def test_functions_of_integers(element: Attribute) -> None:
+    """-x and |x| of the smallest number are that number; bounds outside the type are its ends."""
+    p = Program(3)
+    argument(p, element, (37,))
+    x = p.block.args[0]
+    makes = [
+        nn.ReluOp(x),
+        nn.NegOp(x),
+        nn.AbsOp(x),
+        nn.ClampOp.of(x, -3, 300),
+        nn.ClampOp.of(x, high=5.0),
+        nn.ClampOp.of(x, 7, 2),
+    ]
+    three_way.check(p.module(*map(p.add, makes)), *p.arrays)
+
+
 def test_what_is_refused() -> None:
     p = Program(4)
     argument(p, i32, (3,))
@@ -80,4 +95,14 @@ def test_what_is_refused() -> None:
     argument(p, i8, (3,))
     module = p.module(p.add(nn.AddOp(p.block.args[0], p.block.args[0])))
     with pytest.raises(QcompError, match=r"nn\.add of i8 is not lowered to loops"):
+        three_way.lower(module, three_way.TARGETS[0])
+    p = Program(6)
+    argument(p, i32, (3,))
+    module = p.module(p.add(nn.ClampOp.of(p.block.args[0], 0.5, 2)))
+    with pytest.raises(QcompError, match=r"clamp of integers to 0\.5"):
+        three_way.lower(module, three_way.TARGETS[0])
+    p = Program(7)
+    argument(p, i32, (3,))
+    module = p.module(p.add(nn.TanhOp(p.block.args[0])))
+    with pytest.raises(QcompError, match=r"nn\.tanh of i32 is not lowered"):
         three_way.lower(module, three_way.TARGETS[0])

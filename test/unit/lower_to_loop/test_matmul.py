@@ -12,7 +12,7 @@ import three_way
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import Program, activation, contraction_scale, kind
-from xdsl.dialects.builtin import ModuleOp, TensorType, i32
+from xdsl.dialects.builtin import ModuleOp, i32
 
 from qcomp.backend.emit_c import emit_program
 from qcomp.dialects import nn
@@ -136,9 +136,7 @@ def test_what_is_refused() -> None:
         three_way.lower(module, three_way.TARGETS[0])
     assert caught.value.code == "not-integer"
     p = Program(12)
-    for shape in ((2, 3), (3, 4)):
-        p.input(shape)
-        p.block.args[-1]._type = TensorType(i32, shape)  # pyright: ignore
-    module = p.module(p.add(nn.MatmulOp(p.block.args[0], p.block.args[1])))
+    left, right = (p.given(np.ones(shape, np.int32), i32) for shape in ((2, 3), (3, 4)))
+    module = p.module(p.add(nn.MatmulOp(left, right)))
     with pytest.raises(QcompError, match="matmul of integers is not lowered"):
         three_way.lower(module, three_way.TARGETS[0])

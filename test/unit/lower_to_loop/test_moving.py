@@ -12,7 +12,7 @@ import three_way
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import Program, activation, kind
-from xdsl.dialects.builtin import TensorType, i8, i32, i64
+from xdsl.dialects.builtin import i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.backend.emit_c import emit_program
@@ -26,10 +26,7 @@ A, C, SIGNED = activation(0.02, 114), activation(0.05, 99), Encoding.make(0.07, 
 
 def integers(p: Program, element: Attribute, shape: tuple[int, ...], bound: int) -> SSAValue:
     """An argument of integers below `bound`."""
-    p.input(shape)
-    p.arrays[-1] = p.rng.integers(0, bound, shape).astype(numpy_dtype(element))
-    p.block.args[-1]._type = TensorType(element, shape)  # pyright: ignore
-    return p.block.args[-1]
+    return p.given(p.rng.integers(0, bound, shape).astype(numpy_dtype(element)), element)
 
 
 PADS = [
