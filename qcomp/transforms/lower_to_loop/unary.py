@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32, i64
@@ -119,7 +120,7 @@ def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     if isinstance(element, IntegerType):
         if element not in (i32, i64):
             raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
-        function = _whole_formula(op, element)
+        function = _whole_formula(op, cast(IntegerType, element))
     compute: Compute = lambda b, x: function(Reals(b, loop.tile_shape(x[0].type)), x[0])  # noqa: E731
     lower_elementwise(lowering, [source], target, op.location, short, name, compute, op.recipe)
 
