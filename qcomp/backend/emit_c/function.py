@@ -32,7 +32,6 @@ from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, number_literal, scala
 from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
-
 _DEFINITION = re.compile(r" *const [\w ]+? \**(?:const )?([vp]\d+(?:_\w+)?) = ")
 _NAME = re.compile(r"\b[vp]\d+(?:_\w+)?\b")
 
