@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs from torch.export and PT2E quantization as modules. torch is imported only for objects that are torch's.
 
-Three readers (`pt2`, `exported_program`, `graph_module`) make the neutral `graph`; `functional` removes side effects
-from it; `importer` turns it into IR by the op table in `ops`.
+Three readers (`pt2`, `exported_program`, `graph_module`) make the neutral `graph`; `inline` removes wrappers from it and
+`functional` side effects; `importer` turns it into IR by the op table in `ops`.
 """
 
 from __future__ import annotations
@@ -50,11 +50,13 @@ def check(program: object, example_inputs: Sequence[object] | None = None) -> li
 
 def read_graph(program: object, example_inputs: Sequence[object] | None = None) -> Graph:
     """The program as a neutral graph, before any op is looked at. Raises QcompError as `from_torch`."""
+    from qcomp.frontend.inline import inline_wrappers
+
     if isinstance(program, str | PathLike):
         from qcomp.frontend.pt2 import read_pt2
 
-        return read_pt2(Path(cast("str | PathLike[str]", program)))
-    return _read_object(program, example_inputs)
+        return inline_wrappers(read_pt2(Path(cast("str | PathLike[str]", program))))
+    return inline_wrappers(_read_object(program, example_inputs))
 
 
 def _read_object(program: Any, example_inputs: Sequence[object] | None) -> Graph:

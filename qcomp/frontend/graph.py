@@ -189,3 +189,5 @@ class Graph:
     in_tree: Tree | None = None
     out_tree: Tree | None = None
     argument_names: tuple[str, ...] = ()
+    exact_types: bool = True
+    """Whether `values` can be trusted: rewrites of torchao leave types of their pattern's examples in fx graphs."""

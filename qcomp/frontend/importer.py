@@ -155,7 +155,7 @@ class _Importer:
 
     def _compare(self, name: str, value: SSAValue) -> None:
         meta = self.graph.values.get(name)
-        if isinstance(meta, TensorMeta):
+        if isinstance(meta, TensorMeta) and self.graph.exact_types:
             expected = self._type(meta, name)
             found = storage_type(tensor_type(value))
             if found != expected:
