@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs from torch.export and PT2E quantization as modules. torch is imported only for objects that are torch's.
 
-Three readers (`pt2`, `exported_program`, `graph_module`) make the neutral `graph`; `inline` removes wrappers from it and
-`functional` side effects; `importer` turns it into IR by the op table in `ops`.
+Three readers (`pt2`, `exported_program`, `graph_module`) make the neutral `graph`; `inline` removes wrappers from it,
+and `functional` side effects; `importer` turns it into IR by the op table in `ops`.
 """
 
 from __future__ import annotations
