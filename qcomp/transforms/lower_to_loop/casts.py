@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of nn.cast between f32, integers and bool, which lies in memory as a byte of 0 or 1."""
+"""Lowering of nn.cast between f32, integers and bool, a byte of 0 or 1 in memory, and of quant.cast_storage."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, i8, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from qcomp.dialects import loop, nn
+from qcomp.dialects import loop, nn, quant
 from qcomp.dialects.element import ui8
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
+from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
+from qcomp.transforms.lower_to_loop.movement import convert, copy
 from qcomp.transforms.lower_to_loop.reals import Reals
 
 _BOOL = IntegerType(1)
@@ -63,3 +67,16 @@ def _truth(b: Builder, value: SSAValue) -> SSAValue:
     held = loop.tile_element(value.type)
     zero = m.number(0.0) if held == f32 else b.integer(0, m.shape, held)
     return b.add(loop.NarrowOp(m.select("ne", value, zero, m.whole(1), m.whole(0)), 0, 1))
+
+
+@lowers(quant.CastStorageOp)
+def lower_cast_storage(lowering: Lowering, op: quant.CastStorageOp) -> None:
+    """The same bytes; a copy where they are returned, or lie with a border, which holds the zero of one side only."""
+    source = lowering.operand(op.input)
+    seen = replace(source, encoding=encoding_of(op.result.type), views={})
+    if lowering.is_result(op.result):
+        copy(lowering, seen, lowering.define(op.result, op.location, Layout(False)), op.location)
+    elif any(source.layout.border):
+        lowering.buffers[op.result] = convert(lowering, seen, lowering.layouts.layout(op.result), op.location)
+    else:
+        lowering.buffers[op.result] = seen
