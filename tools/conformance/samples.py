@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils import _pytree as pytree
@@ -50,7 +50,7 @@ def samples_of(operator: Any, dtype: torch.dtype, count: int) -> list[Sample]:
     """At most `count` samples of `operator`, spread evenly over those that torch makes; none for other dtypes."""
     if dtype not in operator.supported_dtypes("cpu"):
         return []
-    torch.random.default_generator.manual_seed(0)
+    cast(Any, torch).manual_seed(0)
     inputs: Iterator[Any] = operator.sample_inputs("cpu", dtype, requires_grad=False)
     made = list(itertools.islice(inputs, _LOOKED_AT))
     return [Sample(operator, made[index]) for index in spread(len(made), count)]
