@@ -6,7 +6,9 @@ The format is a little-endian u64 header length, a JSON header ``{name: {dtype, 
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +19,11 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 
-from qcomp.dialects.constant import INLINE_LIMIT, Array, ConstantData, DataAttr
+from qcomp.dialects.constant import INLINE_LIMIT, MAXIMUM_RANK, Array, ConstantData, DataAttr
 from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
+
+MAX_HEADER_BYTES = 16 << 20
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
@@ -92,32 +96,46 @@ def write(path: Path, constants: Mapping[str, ConstantData]) -> None:
 
 
 def read(path: Path) -> dict[str, Array]:
-    """The arrays of a sidecar file by digest, mapped, not copied. Raises QcompError when it is damaged."""
+    """The arrays of a sidecar file by digest, in memory: later changes of the file do not reach them.
+
+    Raises QcompError when it is damaged.
+    """
     try:
-        raw = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+        raw = np.fromfile(path, np.uint8)
         (length,) = struct.unpack("<Q", raw[:8].tobytes())
-        if length > raw.size - 8:
+        if length > min(raw.size - 8, MAX_HEADER_BYTES):
             raise ValueError("header length beyond the file")
         header: object = json.loads(raw[8 : 8 + length].tobytes())
         if not isinstance(header, dict):
             raise ValueError("the header is no object")
         entries = cast(dict[str, Any], header)
+        entries.pop("__metadata__", None)
         body = raw[8 + length :]
-        return {name: _entry(body, entry) for name, entry in entries.items() if name != "__metadata__"}
+        _check_apart(entries)
+        return {name: _entry(body, entry) for name, entry in entries.items()}
     except (ValueError, KeyError, TypeError, struct.error, RecursionError, OverflowError) as problem:
-        raise QcompError(f"{path} is not a sidecar file: {problem}", code="sidecar") from None
+        raise QcompError(f"{path} is not a sidecar file: {str(problem)[:200]}", code="sidecar") from None
+
+
+def _check_apart(entries: Mapping[str, Any]) -> None:
+    """Entries must not share bytes: overlapping ones stand for more data than the file has."""
+    ordered = sorted(tuple(int(offset) for offset in entry["data_offsets"]) for entry in entries.values())
+    for (_, end), (begin, _) in itertools.pairwise(ordered):
+        if begin < end:
+            raise ValueError("two entries overlap")
 
 
 def _entry(body: Array, entry: dict[str, Any]) -> Array:
     dtype = np.dtype(_DTYPES[entry["dtype"]])
     shape = tuple(int(size) for size in entry["shape"])
     begin, end = (int(offset) for offset in entry["data_offsets"])
-    count = 1
-    for size in shape:
-        count *= size
-    if not 0 <= begin <= end <= body.size or min(shape, default=0) < 0 or end - begin != dtype.itemsize * count:
+    if len(shape) > MAXIMUM_RANK or min(shape, default=0) < 0:
+        raise ValueError("an entry has an impossible shape")
+    if not 0 <= begin <= end <= body.size or end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError("an entry lies outside the file")
     flat = body[begin:end]
-    if begin % dtype.itemsize or (flat.ctypes.data % dtype.itemsize):
+    if flat.ctypes.data % dtype.itemsize:
         flat = flat.copy()
+    if dtype.kind == "b" and flat.size and flat.max() > 1:
+        raise ValueError("a truth value is neither 0 nor 1")
     return flat.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 from typing import cast
 
@@ -26,6 +27,12 @@ class Payloads:
         self.archive = archive
         self._tables = {folder: self._table(f"data/{folder}/{model}", folder) for folder in ("weights", "constants")}
         self._storages: dict[str, Bytes] = {}
+        self._readers = Counter(
+            f"data/{folder}/{cast(dict[str, object], entry).get('path_name')}"
+            for folder, table in self._tables.items()
+            for entry in table.values()
+            if isinstance(entry, dict)
+        )
         self._logical_bytes = 0
 
     def _table(self, prefix: str, folder: str) -> dict[str, object]:
@@ -65,34 +72,38 @@ class Payloads:
         self, name: str, record: str, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
     ) -> Array:
         holder = HOLDERS[dtype]
-        if record not in self._storages:
-            self._storages[record] = self.archive.record(record)
-        storage = self._storages[record]
         if 0 in shape:
             return np.zeros(shape, holder)
+        storage = self._storage(record)
         last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         if (last + 1) * holder.itemsize > storage.size:
             raise self.archive.error(
                 f"is inconsistent: {name[:200]!r} needs {(last + 1) * holder.itemsize} bytes of {storage.size}"
             )
         self._count(prod(shape) * holder.itemsize, name)
-        elements = _elements(storage, holder)
-        return np.lib.stride_tricks.as_strided(
+        if dtype == "bool" and storage.max(initial=0) > 1:
+            storage = np.minimum(storage, 1)  # numpy's truth values are 0 and 1, and nothing else
+        elements = storage[: storage.size // holder.itemsize * holder.itemsize].view(holder)
+        view = np.lib.stride_tricks.as_strided(
             elements[offset:], shape, tuple(stride * holder.itemsize for stride in strides), writeable=False
         )
+        # A copy of a strided tensor lets go of the storage: only one of the two stays in memory.
+        return view if view.flags.c_contiguous else np.array(view, order="C")
+
+    def _storage(self, record: str) -> Bytes:
+        """The bytes of a record; kept for others when several tensors lie in it."""
+        found = self._storages.get(record)
+        if found is None:
+            found = self.archive.record(record)
+            if self._readers[record] > 1:
+                self._storages[record] = found
+        return found
 
     def _count(self, logical_bytes: int, name: str) -> None:
         """Expanded views (stride 0) may claim far more elements than the file holds: keep the sum within reason."""
         self._logical_bytes += logical_bytes
         if self._logical_bytes > _EXPANSION_FLOOR + _EXPANSION * self.archive.size():
             raise self.archive.error(f"expands to too much data at {name[:200]!r}", code="archive-bomb")
-
-
-def _elements(storage: Bytes, holder: np.dtype[np.generic]) -> Array:
-    """The storage as elements: in place when aligned."""
-    whole = storage[: storage.size // holder.itemsize * holder.itemsize]
-    address = cast(int, whole.__array_interface__["data"][0])
-    return (whole if address % holder.itemsize == 0 else whole.copy()).view(holder)
 
 
 def _static(meta: dict[str, object], key: str) -> tuple[int, ...]:

@@ -200,13 +200,15 @@ def _from_torch(value: Json, fields: Mapping[str, Sequence[str]], depth: int) ->
 
 def make_tree(kind: str, context: object, children: tuple[Tree, ...], fields: Mapping[str, Sequence[str]]) -> Tree:
     """The node for torch's type name `kind` with its serialized `context`."""
+    if kind in ("leaf", "literal", "tuple", "list", "dict"):
+        raise _malformed()  # as a type's name it would read back as something else
     if kind in SEQUENCES:
         return Tree(SEQUENCES[kind], children)
     if kind == NAMED_TUPLE:
         keys: tuple[str | int, ...] = tuple(fields.get(str(context), ()))
         return Tree(str(context), children, keys if len(keys) == len(children) else ())
     keys = _context_keys(context, len(children))
-    if kind in MAPPINGS and len(keys) != len(children):
+    if kind in MAPPINGS and (len(keys) != len(children) or len(set(keys)) != len(keys)):
         raise _malformed()
     return Tree(MAPPINGS.get(kind, kind), children, keys)
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from compiled import network
 
 from qcomp.backend.compile import emit
@@ -16,6 +17,7 @@ from qcomp.backend.target import AVX512VNNI, runs_here
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tools.benchmark.importing import measure  # noqa: E402
 from tools.benchmark.kernels import RESNET50, emit_case  # noqa: E402
 from tools.benchmark.profile import profile  # noqa: E402
 
@@ -52,3 +54,13 @@ def test_command_line() -> None:
     assert "linear 2048 -> 1000 x1" in done.stdout and "all, as often as in ResNet-50" in done.stdout
     done = subprocess.run([*command, "kernels", "--target", "pdp11"], capture_output=True, text=True)
     assert done.returncode == 1 and "unknown target pdp11" in done.stderr
+
+
+def test_import(tmp_path: Path) -> None:
+    """Weights are in memory once, and torch is not imported."""
+    path = tmp_path / "net.pt2"
+    wide = torch.nn.Sequential(torch.nn.Linear(2048, 4096, bias=False), torch.nn.Linear(4096, 2048, bias=False))
+    torch.export.save(torch.export.export(wide.eval(), (torch.ones(1, 2048),)), path)
+    found = measure(path, 1)
+    assert found.weights == 2 * 4 * 2048 * 4096 and not found.with_torch
+    assert found.seconds < 20 and 1 < found.ratio < 1.3

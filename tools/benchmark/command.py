@@ -8,14 +8,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from qcomp.errors import QcompError
-from tools.benchmark import kernels, layers, models
+from tools.benchmark import importing, kernels, layers, models
+
+_BENCHMARKS = {"kernels": kernels, "layers": layers, "models": models, "import": importing}
 
 
 def main() -> int:
     """Run the benchmark named on the command line."""
     parser = ArgumentParser(prog="tools/bench", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="BENCHMARK")
-    for name, module in (("kernels", kernels), ("layers", layers), ("models", models)):
+    for name, module in _BENCHMARKS.items():
         text = (module.__doc__ or "").split("\n", 1)[0]
         sub = commands.add_parser(name, help=text, description=text)
         sub.add_argument("--cc", default="", help="C compilers, separated by commas (default: gcc and clang if there)")

@@ -17,7 +17,7 @@ import torch
 
 import qcomp
 from qcomp.errors import QcompError
-from qcomp.frontend import from_torch
+from qcomp.frontend import archive, from_torch
 from qcomp.frontend.pt2 import read_pt2
 from qcomp.interpreter.run import interpret
 
@@ -101,8 +101,8 @@ def test_zipped_again_with_compression(small_file: Path, rewrite: Edit) -> None:
 
 def test_damaged_weight(small_file: Path) -> None:
     content = bytearray(small_file.read_bytes())
-    with zipfile.ZipFile(small_file) as archive:
-        info = next(info for info in archive.infolist() if info.filename.endswith("weight_0"))
+    with zipfile.ZipFile(small_file) as source:
+        info = next(info for info in source.infolist() if info.filename.endswith("weight_0"))
     start = content.index(archive_bytes(small_file, info.filename), info.header_offset)
     content[start] ^= 1
     small_file.write_bytes(content)
@@ -110,8 +110,8 @@ def test_damaged_weight(small_file: Path) -> None:
 
 
 def archive_bytes(path: Path, name: str) -> bytes:
-    with zipfile.ZipFile(path) as archive:
-        return archive.read(name)
+    with zipfile.ZipFile(path) as source:
+        return source.read(name)
 
 
 def test_header_offset_outside(small_file: Path) -> None:
@@ -170,7 +170,8 @@ def test_record_outside_the_archive(rewrite_json: Edit) -> None:
     refused(path, "lacks", "missing-record")
 
 
-def test_deflate_bomb(rewrite: Edit) -> None:
+def test_deflate_bomb(rewrite: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_INFLATE_FLOOR", 16 << 20)
     path = rewrite(lambda members: members.update({"models/model.json": b" " * (90 << 20)}), zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 1 << 20
     refused(path, "inflates to more", "archive-bomb")
@@ -184,8 +185,8 @@ def test_hostile_json(rewrite: Edit, text: str) -> None:
 
 
 def test_two_members_of_one_name(small_file: Path) -> None:
-    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(small_file, "a") as archive:
-        archive.writestr(archive.namelist()[0], b"x")
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(small_file, "a") as target:
+        target.writestr(target.namelist()[0], b"x")
     refused(small_file, "two members of one name")
 
 
