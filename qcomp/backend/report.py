@@ -23,6 +23,9 @@ _SILENT = (nn.ConstantOp, ReturnOp, FuncOp, ModuleOp)
 
 def macs(op: Operation) -> int:
     """Multiplications of a convolution, linear or matmul; 0 for other ops."""
+    if isinstance(op, nn.ConvTransposeOp):
+        outputs, _, *kernel = shape(op.weight)
+        return math.prod(shape(op.input)) * outputs // op.groups.value.data * math.prod(kernel)
     if isinstance(op, nn.WeightedOp):
         per_result = math.prod(shape(op.weight)[1:])
         return math.prod(shape(op.result)) * per_result

@@ -24,6 +24,7 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
     return {
         **_elementwise(torch),
         **{op: _convolution(aten, f"conv{op.SPATIAL}d") for op in nn.CONVOLUTIONS},
+        **{op: _transposed(aten) for op in nn.TRANSPOSED},
         nn.LinearOp: lambda op, v: _finish(aten, op, aten.linear(v[0], v[1], v[2] if op.bias is not None else None), v),
         nn.MatmulOp: lambda op, v: aten.matmul(v[0], v[1]),
         **_norms(aten),
@@ -64,6 +65,21 @@ def _convolution(aten: Any, name: str) -> Kernel:
         bias = values[2] if op.bias is not None else None
         window = (list(ints(op.stride)), even, list(ints(op.dilation)), op.groups.value.data)
         return _finish(aten, op, getattr(aten, name)(value, values[1], bias, *window), values)
+
+    return kernel
+
+
+def _transposed(aten: Any) -> Kernel:
+    def kernel(op: nn.ConvTransposeOp, values: Values) -> Any:
+        groups, weight = op.groups.value.data, values[1]
+        outputs, inputs = weight.shape[:2]
+        grouped = weight.reshape(groups, outputs // groups, *weight.shape[1:]).transpose(1, 2)
+        weight = grouped.reshape(groups * inputs, outputs // groups, *weight.shape[2:])
+        names = (op.stride, op.padding, op.dilation, op.output_padding)
+        stride, padding, dilation, extra = (list(ints(attr)) for attr in names)
+        bias = values[2] if op.bias is not None else None
+        result = aten.convolution(values[0], weight, bias, stride, padding, dilation, True, extra, groups)
+        return _finish(aten, op, result, values)
 
     return kernel
 

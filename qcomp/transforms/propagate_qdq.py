@@ -135,7 +135,7 @@ def _follow_axis(op: Operation, encoding: Encoding) -> Encoding | None:
             return encoding.with_axis(ints(op.dims).index(axis))
         case ReshapeOp():
             place = _same_place(shape(op.input), shape(op.result), axis)
-            return None if place is None else encoding.with_axis(place)
+            return _merged(op, encoding) if place is None else encoding.with_axis(place)
         case SliceOp():
             if op.dim.value.data != axis:
                 return encoding
@@ -153,6 +153,23 @@ def _same_place(source: Shape, target: Shape, axis: int) -> int | None:
     for place, size in enumerate(target):
         if math.prod(target[:place]) == before and size == source[axis]:
             return place
+    return None
+
+
+def _merged(op: ReshapeOp, encoding: Encoding) -> Encoding | None:
+    """The encoding of the result when the reshape makes one dimension of the quantized one and those before it."""
+    import numpy as np
+
+    source, target = shape(op.input), shape(op.result)
+    axis = cast(int, encoding.axis)
+    if UNKNOWN in source or UNKNOWN in target:
+        return None
+    before = math.prod(source[:axis])
+    for place, size in enumerate(target):
+        times, rest = divmod(size, max(source[axis], 1))
+        if rest == 0 and source[axis + 1 :] == target[place + 1 :] and before == times * math.prod(target[:place]):
+            scales, zeros = np.tile(encoding.scales, times), np.tile(encoding.zero_points, times)
+            return replace(encoding, axis=place, scales=scales, zero_points=zeros)
     return None
 
 

@@ -67,9 +67,18 @@ from qcomp.dialects.nn.pooling import (
     ReduceOp,
     SumOp,
 )
+from qcomp.dialects.nn.transposed import (
+    TRANSPOSED,
+    ConvTranspose1dOp,
+    ConvTranspose2dOp,
+    ConvTranspose3dOp,
+    ConvTransposeOp,
+)
 
 Nn = Dialect(
-    "nn", [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *NORMS, *POOLING, *MOVEMENT], [DataAttr, ReluAttr, ClampAttr]
+    "nn",
+    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT],
+    [DataAttr, ReluAttr, ClampAttr],
 )
 
 __all__ = [
@@ -79,6 +88,7 @@ __all__ = [
     "MOVEMENT",
     "NORMS",
     "POOLING",
+    "TRANSPOSED",
     "UNARY",
     "AbsOp",
     "ActivationAttr",
@@ -96,6 +106,10 @@ __all__ = [
     "Conv1dOp",
     "Conv2dOp",
     "Conv3dOp",
+    "ConvTranspose1dOp",
+    "ConvTranspose2dOp",
+    "ConvTranspose3dOp",
+    "ConvTransposeOp",
     "ConvolutionOp",
     "DataAttr",
     "DivOp",

@@ -71,6 +71,26 @@ def _convolution(op: nn.ConvolutionOp, arrays: Arrays) -> Array:
     return contraction.convolution(value, weight, bias, residual, activation_bounds(op), **_window(op))
 
 
+def _steps(op: nn.ConvTransposeOp) -> dict[str, Any]:
+    return {
+        "stride": ints(op.stride), "padding": ints(op.padding), "output_padding": ints(op.output_padding),
+        "dilation": ints(op.dilation), "groups": op.groups.value.data,
+    }  # fmt: skip
+
+
+def _integer_transposed(op: nn.ConvTransposeOp, arrays: Arrays) -> Array | None:
+    value, weight, bias, residual = _stored(op, arrays)
+    plan = plan_of(op, weight, bias)
+    if plan is None:
+        return None
+    return contraction.integer_transposed_convolution(value, weight, plan, residual, **_steps(op))
+
+
+@meaning(*nn.TRANSPOSED, coded=_integer_transposed)
+def _transposed(op: nn.ConvTransposeOp, arrays: Arrays) -> Array:
+    return contraction.transposed_convolution(*_named(op, arrays), activation_bounds(op), **_steps(op))
+
+
 def _integer_linear(op: nn.LinearOp, arrays: Arrays) -> Array | None:
     value, weight, bias, residual = _stored(op, arrays)
     plan = plan_of(op, weight, bias)

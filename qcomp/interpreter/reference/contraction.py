@@ -13,7 +13,7 @@ import numpy as np
 
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.array import Array
-from qcomp.interpreter.reference.convolution import convolve
+from qcomp.interpreter.reference.convolution import convolve, transpose_convolve
 from qcomp.interpreter.reference.elementwise import clamp
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
 
@@ -29,6 +29,19 @@ def convolution(
     total = convolve(
         value.astype(np.float64), weight.astype(np.float64),
         stride=stride, padding=padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
+    return _finish_float(total, value.dtype, bias, 1, residual, activation)
+
+
+def transposed_convolution(
+    value: Array, weight: Array, bias: Array | None = None, residual: Array | None = None,
+    activation: Bounds | None = None, *, stride: Sequence[int], padding: Sequence[int],
+    output_padding: Sequence[int], dilation: Sequence[int], groups: int = 1,
+) -> Array:  # fmt: skip
+    """Float [N, C, *spatial] with [C_out, C / groups, *kernel], transposed."""
+    total = transpose_convolve(
+        value.astype(np.float64), weight.astype(np.float64), stride=stride, padding=padding,
+        output_padding=output_padding, dilation=dilation, groups=groups,
     )  # fmt: skip
     return _finish_float(total, value.dtype, bias, 1, residual, activation)
 
@@ -56,6 +69,18 @@ def integer_convolution(
     """Convolution of input codes with weight codes; the border is the input's zero point. Codes, or float32."""
     value, factors = _exact(codes, plan), weight.astype(_exact_dtype(plan))
     total = convolve(value, factors, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return finish(total, plan, 1, residual)
+
+
+def integer_transposed_convolution(
+    codes: Array, weight: Array, plan: IntegerPlan, residual: Array | None = None, *, stride: Sequence[int],
+    padding: Sequence[int], output_padding: Sequence[int], dilation: Sequence[int], groups: int = 1,
+) -> Array:  # fmt: skip
+    """Transposed convolution of input codes with weight codes. Codes, or float32."""
+    total = transpose_convolve(
+        _exact(codes, plan), weight.astype(_exact_dtype(plan)), stride=stride, padding=padding,
+        output_padding=output_padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
     return finish(total, plan, 1, residual)
 
 

@@ -50,6 +50,25 @@ def convolve(
     return result
 
 
+def transpose_convolve(
+    value: Array, weight: Array, *, stride: Sequence[int], padding: Sequence[int], output_padding: Sequence[int],
+    dilation: Sequence[int], groups: int = 1,
+) -> Array:  # fmt: skip
+    """[N, C, *spatial] with [C_out, C / groups, *kernel] -> [N, C_out, *out], in the operands' common dtype.
+
+    The convolution with the flipped kernel of `value` with stride - 1 zeros between its elements.
+    """
+    spatial = len(stride)
+    sizes = [(size - 1) * step + 1 if size else 0 for size, step in zip(value.shape[2:], stride, strict=True)]
+    spread = np.zeros((*value.shape[:2], *sizes), value.dtype)
+    spread[(..., *(slice(None, None, step) for step in stride))] = value
+    reach = [step * (taps - 1) for step, taps in zip(dilation, weight.shape[2:], strict=True)]
+    borders = [(size, size + extra) for size, extra in zip(reach, output_padding, strict=True)]
+    flipped = weight[(slice(None), slice(None), *(slice(None, None, -1),) * spatial)]
+    whole = convolve(spread, flipped, stride=(1,) * spatial, padding=borders, dilation=dilation, groups=groups)
+    return whole[(..., *(slice(cut, size - cut) for cut, size in zip(padding, whole.shape[2:], strict=True)))]
+
+
 def pad_spatial(value: Array, padding: Sequence[tuple[int, int]], fill: float = 0) -> Array:
     """`value` [..., *spatial] with borders of `fill`; `value` itself when there are none."""
     if not any(begin or end for begin, end in padding):

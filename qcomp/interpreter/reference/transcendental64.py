@@ -75,4 +75,3 @@ def _erf_table() -> list[Float64Array]:
         table.append((-1.0) ** (order - 1) * slope * current / math.factorial(order))
         previous, current = current, 2.0 * nodes * current - 2.0 * (order - 1) * previous
     return table
-

@@ -66,6 +66,7 @@ class ContractionKernel:
     """All that the code of a kernel depends on; equal ones are one function.
 
     output_planes, residual_planes: how many planes the buffer of an image has, and which one is the first.
+    spread: planes, rows and columns of the buffer from one element of the output to the next.
     """
 
     geometry: Geometry
@@ -81,6 +82,7 @@ class ContractionKernel:
     residual_border: Border
     output_planes: tuple[int, int] = (1, 0)
     residual_planes: tuple[int, int] = (1, 0)
+    spread: tuple[int, int, int] = (1, 1, 1)
 
     @property
     def block(self) -> int:
@@ -209,12 +211,13 @@ class _Body:
             if role in self.use:
                 setattr(use, role, b.load(self.use[role], [packed, first, 0], shape[2:], (1, 2)))
         channel = group * spec.geometry.channels + block * spec.block + first * spec.lanes
+        steps = (*spec.spread[1:], spec.lanes, 1)
         if "residual" in self.use:
             place = self._pixel(image, row, column, channel, spec.residual_border, spec.residual_planes)
-            use.residual = b.load(self.use["residual"], place, shape, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
+            use.residual = b.load(self.use["residual"], place, shape, (1, 2, 3, 3), steps, valid)
         result = apply_epilogue(b, spec.epilogue, acc, use)
         place = self._pixel(image, row, column, channel, spec.output_border, spec.output_planes)
-        b.store(result, self.use["y"], place, (1, 2, 3, 3), (1, 1, spec.lanes, 1), valid)
+        b.store(result, self.use["y"], place, (1, 2, 3, 3), steps, valid)
 
     def _accumulate(
         self, acc: SSAValue, places: tuple[Index, ...], packed: Index, shape: tuple[int, ...], first: int
@@ -253,7 +256,9 @@ class _Body:
     def _pixel(
         self, image: Index, row: Index, column: Index, channel: Index, border: Border, planes: tuple[int, int]
     ) -> list[Index | int]:
-        return [image * planes[0] + self.plane + planes[1], row + border[0], column + border[2], channel]
+        outer, down, across = self.spec.spread
+        plane = image * planes[0] + self.plane * outer + planes[1]
+        return [plane, row * down + border[0], column * across + border[2], channel]
 
 
 def tile_type(element: Attribute, shape: tuple[int, ...]) -> Attribute:

@@ -21,7 +21,7 @@ from qcomp.transforms.lower_to_loop.contraction import (
     build_contraction,
     contraction_kernel,
 )
-from qcomp.transforms.lower_to_loop.depthwise import lower_depthwise
+from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.layouts import padding_border
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
@@ -56,16 +56,18 @@ def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None
     x = lowering.channels_last(op.input, padding_border(op), op.location)
     target = lowering.define(op.result, op.location)
     with contraction_task(lowering, op, target) as task:
-        x = _image(lowering, x if task.plan is not None else reals_of(lowering, x, op.location))
+        x = image_of(lowering, x if task.plan is not None else reals_of(lowering, x, op.location))
         residual = None
         if op.residual is not None and task.residual:
             plain = no_border(len(target.sizes))
-            residual = _image(lowering, lowering.channels_last(op.residual, plain, op.location))
-        y = _image(lowering, task.target)
+            residual = image_of(lowering, lowering.channels_last(op.residual, plain, op.location))
+        y = image_of(lowering, task.target)
         weight = task.weight.reshape(*task.weight.shape[:2], *(1,) * (4 - task.weight.ndim), *task.weight.shape[2:])
         sliding = Sliding.of(op)
         if sliding.groups > 1 and sliding.groups == x.sizes[1] == weight.shape[0]:
-            spec = (weight.shape[2:], sliding.stride, sliding.dilation, sliding.border)
+            have, border = x.layout.border, sliding.border
+            origin = (have[0] - border[0], have[2] - border[2])
+            spec = Strided(weight.shape[2:], sliding.stride, sliding.dilation, origin, (y.sizes[2], y.sizes[3]))
             lower_depthwise(lowering, task, weight.reshape(weight.shape[0], -1), spec, (x, y, residual), op.location)
             return
         geometry, source = conv_geometry(sliding, x, y, residual, weight.shape)
@@ -73,7 +75,7 @@ def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None
         taps = weight.transpose(0, 2, 3, 1).reshape(weight.shape[0], rows, geometry.run)
         outputs = [(y, _flat(geometry, y))] + ([] if residual is None else [(residual, _flat(geometry, residual))])
         name = op.name.removeprefix("nn.")
-        _call(lowering, task, geometry, taps, (x, source), outputs, name, op.location)
+        call_contraction(lowering, task, geometry, taps, (x, source), outputs, name, op.location)
 
 
 @lowers(nn.Conv3dOp)
@@ -88,7 +90,9 @@ def lower_conv3d(lowering: Lowering, op: nn.Conv3dOp) -> None:
             outputs.append(lowering.channels_last(op.residual, no_border(5), op.location))
         geometry, source = _conv3d_geometry(op, x, task.target, task.weight.shape)
         taps = task.weight.transpose(0, 2, 3, 4, 1).reshape(len(task.weight), geometry.rows * geometry.runs, -1)
-        _call(lowering, task, geometry, taps, (x, source), [(y, _planes(y)) for y in outputs], "conv3d", op.location)
+        call_contraction(
+            lowering, task, geometry, taps, (x, source), [(y, _planes(y)) for y in outputs], "conv3d", op.location
+        )
 
 
 def _conv3d_geometry(
@@ -117,7 +121,7 @@ def _planes(buffer: Buffer) -> Place:
     return (n * pitch, rows, columns, channels), tuple(border), (pitch, front)
 
 
-def _image(lowering: Lowering, buffer: Buffer) -> Buffer:
+def image_of(lowering: Lowering, buffer: Buffer) -> Buffer:
     """A channels-last buffer of one spatial dimension as images of one row; images as they are."""
     if len(buffer.sizes) == 4:
         return buffer
@@ -142,7 +146,7 @@ def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
         place: Place = ((1, 1, rows, channels), NO_BORDER, _ONE_PLANE)
         outputs = [(task.target, place)] + ([] if residual is None else [(residual, place)])
         source, taps = (x, (1, 1, rows * run)), task.weight[:, None, :]
-        _call(lowering, task, geometry, taps, source, outputs, "linear", where)
+        call_contraction(lowering, task, geometry, taps, source, outputs, "linear", where)
 
 
 def conv_geometry(
@@ -178,11 +182,11 @@ def _flat(geometry: Geometry, buffer: Buffer) -> Place:
     return buffer.physical, buffer.layout.border, _ONE_PLANE
 
 
-def _call(
+def call_contraction(
     lowering: Lowering, task: Task, geometry: Geometry, taps: Array, source: tuple[Buffer, tuple[int, int, int]],
-    outputs: Sequence[tuple[Buffer, Place]], name: str, where: LocationAttr,
+    outputs: Sequence[tuple[Buffer, Place]], name: str, where: LocationAttr, steps: tuple[int, int, int] = (1, 1, 1),
 ) -> None:  # fmt: skip
-    """Emit the call. outputs: the result, and a residual for the epilogue."""
+    """Emit the call. outputs: the result, and a residual for the epilogue; steps: from one element to the next."""
     (x, seen), (y, place), plan = source, outputs[0], task.plan
     residual = outputs[1] if len(outputs) > 1 else None
     held = None if residual is None else residual[1]
@@ -190,6 +194,7 @@ def _call(
         lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2]
     )
     spec = replace(spec, output_planes=place[2], residual_planes=_ONE_PLANE if held is None else held[2])
+    spec = replace(spec, spread=steps)
     element = i8 if plan is not None else f32
     x = in_arena(lowering, x, geometry.run, where)
     arguments = [lowering.view(x, MemRefType(element, seen)), lowering.constant(spec.pack_weight(taps), element)]

@@ -24,8 +24,20 @@ PIXELS = 7
 """Output pixels of a row that are accumulated together."""
 
 
-Spec = tuple[tuple[int, ...], tuple[int, int], tuple[int, int], Border]
-"""Kernel, stride, dilation, padding."""
+@dataclass(frozen=True)
+class Strided:
+    """How the kernel moves: its size, stride and dilation, and the element of the buffer of the first tap.
+
+    output: rows and columns of the result that are computed; the first ones, and the steps from one to the next.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    origin: tuple[int, int]
+    output: tuple[int, int]
+    first: tuple[int, int] = (0, 0)
+    steps: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class DepthwiseKernel:
     output_border: Border
     residual: tuple[int, ...] | None
     residual_border: Border
+    first: tuple[int, int]
+    steps: tuple[int, int]
 
     @property
     def channels(self) -> int:
@@ -88,17 +102,16 @@ class DepthwiseKernel:
 
 
 def lower_depthwise(
-    lowering: Lowering, task: Task, taps: Array, sliding: Spec, images: tuple[Buffer, Buffer, Buffer | None],
+    lowering: Lowering, task: Task, taps: Array, sliding: Strided, images: tuple[Buffer, Buffer, Buffer | None],
     where: LocationAttr,
 ) -> None:  # fmt: skip
     """Emit the call of a depthwise kernel. taps: [channels, rows * columns]; images: input, result, residual."""
     (x, y, residual), plan = images, task.plan
-    size, stride, dilation, border = sliding
-    have = x.layout.border
     spec = DepthwiseKernel(
-        y.sizes[0], y.sizes[2], y.sizes[3], size, stride, dilation, (have[0] - border[0], have[2] - border[2]),
+        y.sizes[0], *sliding.output, sliding.kernel, sliding.stride, sliding.dilation, sliding.origin,
         task.epilogue, x.unsigned, lowering.target.lanes, x.physical, y.physical, y.layout.border,
         residual.physical if residual else None, residual.layout.border if residual else (0, 0, 0, 0),
+        sliding.first, sliding.steps,
     )  # fmt: skip
     element = i8 if plan is not None else f32
     arguments = [x.value, lowering.constant(spec.pack(np.ascontiguousarray(taps.T)), element)]
@@ -167,14 +180,16 @@ def _tile(
             wide = b.broadcast(right, shape)
             tap.carry(b.add(loop.MultiplyAddOp(tap.carried[0], left, wide, spec.unsigned and spec.epilogue.integer)))
         tap_row.carry(*tap.results)
+    steps = (spec.steps[1], 1)
     operands.multiplier, operands.bias = per_channel.get("multiplier"), per_channel.get("bias")
     if "residual" in use:
-        place = _pixel(places, spec.residual_border)
-        operands.residual = b.load(use["residual"], place, shape, (2, 3), None, part.valid)
+        place = _pixel(spec, places, spec.residual_border)
+        operands.residual = b.load(use["residual"], place, shape, (2, 3), steps, part.valid)
     result = apply_epilogue(b, spec.epilogue, tap_row.results[0], operands)
-    b.store(result, use["y"], _pixel(places, spec.output_border), (2, 3), None, part.valid)
+    b.store(result, use["y"], _pixel(spec, places, spec.output_border), (2, 3), steps, part.valid)
 
 
-def _pixel(places: tuple[Index, Index, Index, Index], border: Border) -> list[Index | int]:
+def _pixel(spec: DepthwiseKernel, places: tuple[Index, Index, Index, Index], border: Border) -> list[Index | int]:
     image, row, column, channel = places
-    return [image, row + border[0], column + border[2], channel]
+    down, across = (side + start for side, start in zip(border[::2], spec.first, strict=True))
+    return [image, row * spec.steps[0] + down, column * spec.steps[1] + across, channel]

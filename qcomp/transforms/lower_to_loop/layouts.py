@@ -15,8 +15,9 @@ from xdsl.ir import Operation, SSAValue
 from qcomp.dialects import nn, quant
 from qcomp.dialects.nn.base import shape
 from qcomp.transforms.lower_to_loop.buffers import Border, Layout, no_border
+from qcomp.transforms.lower_to_loop.phases import transposed_border
 
-_WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, nn.MaxPool2dOp, nn.AvgPool2dOp, nn.AdaptiveAvgPool2dOp)
+_WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, *nn.TRANSPOSED, nn.MaxPool2dOp, nn.AvgPool2dOp, nn.AdaptiveAvgPool2dOp)
 _FOLLOW = (
     *nn.UNARY, *nn.BINARY, nn.CatOp, nn.SliceOp, nn.PadOp, nn.SoftmaxOp, nn.BatchNormOp,
     quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, quant.CastStorageOp,
@@ -35,6 +36,8 @@ class Layouts:
                 wanting += self._data(op)
             if isinstance(op, nn.ConvolutionOp):
                 self._widen(op.input, padding_border(op))
+            if isinstance(op, nn.ConvTransposeOp):
+                self._widen(op.input, transposed_border(op))
             if isinstance(op, _FOLLOW):
                 first, *rest = self._data(op)
                 for value in rest:

@@ -19,7 +19,7 @@ TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
 _TOPICS = (
     "casts", "convolution", "elementwise", "matmul", "movement", "norm", "picking", "pooling", "reduction", "softmax",
-    "unary",
+    "transposed", "unary",
 )  # fmt: skip
 
 

@@ -172,6 +172,16 @@ func.func @stay(%x: !f) -> (tensor<6x!quant.uniform<i8:f32, 0.2:5>>, tensor<6x!q
   func.return %q, %p, %b, %o, %t, %g : tensor<6x!quant.uniform<i8:f32, 0.2:5>>, tensor<6x!quant.uniform<i8:f32, 0.2:5>>, tensor<6xf32>, tensor<6x!quant.uniform<i8:f32, 0.2:5>>, !f, tensor<3x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>
 }
 
+// A weight quantized along one of two dimensions that become one: the scales are repeated (a grouped transposed
+// convolution is imported so).
+// CHECK-LABEL: func.func @merged_axis(
+// CHECK:         quant.dequantize %{{.*}} : tensor<4x5x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.5, 0.25}>> -> tensor<4x5xf32>
+func.func @merged_axis(%x: tensor<2x2x5x!quant.uniform<i8:f32:1, {0.5, 0.25}>>) -> tensor<4x5xf32> {
+  %d = quant.dequantize %x : tensor<2x2x5x!quant.uniform<i8:f32:1, {0.5, 0.25}>> -> tensor<2x2x5xf32>
+  %r = nn.reshape %d : tensor<2x2x5xf32> -> tensor<4x5xf32>
+  func.return %r : tensor<4x5xf32>
+}
+
 // -----
 
 func.func @error(%x: tensor<2x3x!quant.uniform<i8:f32, 0.2:5>>) -> tensor<2x3x!quant.uniform<i8:f16, 0.2:5>> {

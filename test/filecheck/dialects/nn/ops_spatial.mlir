@@ -1,0 +1,14 @@
+// RUN: qcomp-opt %s | filecheck %s
+// RUN: qcomp-opt %s | qcomp-opt | filecheck %s
+// RUN: qcomp-opt %s --print-op-generic | qcomp-opt | filecheck %s
+
+// CHECK-LABEL: func.func @transposed(
+// CHECK-NEXT:      %one = nn.conv_transpose1d %x1, %w1 {stride = array<i64: 4>, padding = array<i64: 2>, output_padding = array<i64: 1>, dilation = array<i64: 1>, groups = 2 : i64} : (tensor<2x6x9xf32>, tensor<8x3x4xf32>) -> tensor<2x8x33xf32>
+// CHECK-NEXT:      %two = nn.conv_transpose2d %x2, %w2 bias(%b2) residual(%r2) {stride = array<i64: 2, 3>, padding = array<i64: 1, 0>, output_padding = array<i64: 1, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, activation = #nn.relu} : (tensor<1x3x5x4xf32>, tensor<7x3x3x2xf32>, tensor<7xf32>, tensor<1x7x10x11xf32>) -> tensor<1x7x10x11xf32>
+// CHECK-NEXT:      %three = nn.conv_transpose3d %x3, %w3 {stride = array<i64: 1, 2, 1>, padding = array<i64: 0, 0, 1>, output_padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 2>, groups = 1 : i64} : (tensor<2x3x3x4x2xf32>, tensor<5x3x1x2x3xf32>) -> tensor<2x5x3x8x4xf32>
+func.func @transposed(%x1: tensor<2x6x9xf32>, %w1: tensor<8x3x4xf32>, %x2: tensor<1x3x5x4xf32>, %w2: tensor<7x3x3x2xf32>, %b2: tensor<7xf32>, %r2: tensor<1x7x10x11xf32>, %x3: tensor<2x3x3x4x2xf32>, %w3: tensor<5x3x1x2x3xf32>) {
+  %one = nn.conv_transpose1d %x1, %w1 {stride = array<i64: 4>, padding = array<i64: 2>, output_padding = array<i64: 1>, dilation = array<i64: 1>, groups = 2 : i64} : (tensor<2x6x9xf32>, tensor<8x3x4xf32>) -> tensor<2x8x33xf32>
+  %two = nn.conv_transpose2d %x2, %w2 bias(%b2) residual(%r2) {stride = array<i64: 2, 3>, padding = array<i64: 1, 0>, output_padding = array<i64: 1, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, activation = #nn.relu} : (tensor<1x3x5x4xf32>, tensor<7x3x3x2xf32>, tensor<7xf32>, tensor<1x7x10x11xf32>) -> tensor<1x7x10x11xf32>
+  %three = nn.conv_transpose3d %x3, %w3 {stride = array<i64: 1, 2, 1>, padding = array<i64: 0, 0, 1>, output_padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 2>, groups = 1 : i64} : (tensor<2x3x3x4x2xf32>, tensor<5x3x1x2x3xf32>) -> tensor<2x5x3x8x4xf32>
+  func.return
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Convolutions, pools, resizing and padding against eager torch, before and after decomposition."""
+
+from __future__ import annotations
+
+import pytest
+from eager import Case, compare, r
+from torch.nn import functional as F
+
+CLOSE: dict[str, Case] = {
+    "transposed 2d": (
+        lambda x, w, c: (
+            F.conv_transpose2d(x, w, c, 2, 1, 1), F.conv_transpose2d(x[0], w, None, (3, 2), 0, (2, 0), 1, (1, 2)),
+        ),
+        (r(2, 3, 5, 4), r(3, 5, 3, 2), r(5)),
+    ),
+    "transposed groups": (
+        lambda x, w, v: (F.conv_transpose2d(x, w, None, 2, 1, 0, 2), F.conv_transpose2d(x, v, None, 1, 0, 0, 4)),
+        (r(2, 4, 3, 4), r(4, 3, 3, 2), r(4, 2, 2, 3)),
+    ),
+    "transposed 1d": (
+        lambda x, w: (F.conv_transpose1d(x, w, None, 4, 2), F.conv_transpose1d(x[0], w, dilation=3)),
+        (r(2, 3, 7), r(3, 5, 8)),
+    ),
+    "transposed 3d": (
+        lambda x, w: F.conv_transpose3d(x, w, None, (2, 1, 2), 1, (1, 0, 0)), (r(2, 3, 3, 4, 2), r(3, 4, 3, 2, 3)),
+    ),
+    "same": (
+        lambda x, w: (F.conv2d(x, w, padding="same", dilation=(1, 3)), F.conv2d(x, w, padding="valid", stride=2)),
+        (r(2, 3, 9, 8), r(4, 3, 4, 2)),
+    ),
+    "conv 3d": (
+        lambda x, w: (F.conv3d(x, w, padding="same"), F.conv3d(x[0], w, stride=(1, 2, 1), padding=(1, 0, 1))),
+        (r(2, 3, 5, 4, 6), r(4, 3, 2, 3, 3)),
+    ),
+    "conv 1d": (lambda x, w: (F.conv1d(x, w, padding="same"), F.conv1d(x[0], w, dilation=2)), (r(2, 3, 9), r(4, 3, 4))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSE)
+def test_close(name: str) -> None:
+    function, inputs = CLOSE[name]
+    compare(function, *inputs, tolerance=1e-5)
