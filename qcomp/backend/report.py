@@ -86,6 +86,6 @@ def _is_coded(value: SSAValue) -> bool:
         owner = value.owner
         if isinstance(owner, DequantizeOp):
             return True
-        if not isinstance(owner, nn.MovementOp | nn.MaxPool2dOp) or not owner.operands:
+        if not isinstance(owner, nn.MovementOp | nn.MaxPoolOp | nn.AdaptiveMaxPoolOp) or not owner.operands:
             return False
         value = owner.operands[0]

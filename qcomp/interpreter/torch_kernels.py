@@ -127,23 +127,29 @@ def _optional(op: nn.BatchNormOp | nn.LayerNormOp, values: Values) -> tuple[Any,
 
 
 def _pools(aten: Any) -> dict[type[Operation], Kernel]:
-    def window(op: nn.MaxPool2dOp | nn.AvgPool2dOp) -> list[list[int]]:
+    def window(op: nn.PoolOp) -> list[list[int]]:
         return [list(ints(attr)) for attr in (op.kernel_size, op.stride, op.padding)]
 
-    def avg_pool(op: nn.AvgPool2dOp, values: Values) -> Any:
+    def avg_pool(op: nn.AvgPoolOp, values: Values) -> Any:
         divisor = None if op.divisor_override is None else op.divisor_override.value.data
         flags = (bool(op.ceil_mode.value.data), bool(op.count_include_pad.value.data), divisor)
-        return aten.avg_pool2d(values[0], *window(op), *flags)
+        return getattr(aten, f"avg_pool{op.SPATIAL}d")(values[0], *window(op), *flags)
+
+    def max_pool(op: nn.MaxPoolOp, values: Values) -> Any:
+        flags = (list(ints(op.dilation)), bool(op.ceil_mode.value.data))
+        return getattr(aten, f"max_pool{op.SPATIAL}d")(values[0], *window(op), *flags)
+
+    def adaptive(kind: str, op: nn.AdaptivePoolOp, values: Values) -> Any:
+        return getattr(aten, f"adaptive_{kind}_pool{op.SPATIAL}d")(values[0], list(ints(op.output_size)))
 
     def reduce(function: Any) -> Kernel:
         return lambda op, v: function(v[0], list(op.axes), bool(op.keepdim.value.data))
 
     return {
-        nn.MaxPool2dOp: lambda op, v: aten.max_pool2d(
-            v[0], *window(op), list(ints(op.dilation)), bool(op.ceil_mode.value.data)
-        ),
-        nn.AvgPool2dOp: avg_pool,
-        nn.AdaptiveAvgPool2dOp: lambda op, v: aten.adaptive_avg_pool2d(v[0], list(ints(op.output_size))),
+        **dict.fromkeys(nn.MAX_POOLS, max_pool),
+        **dict.fromkeys(nn.AVG_POOLS, avg_pool),
+        **dict.fromkeys(nn.ADAPTIVE_AVG_POOLS, lambda op, v: adaptive("avg", op, v)),
+        **dict.fromkeys(nn.ADAPTIVE_MAX_POOLS, lambda op, v: adaptive("max", op, v)[0]),
         nn.MeanOp: reduce(aten.mean),
         nn.SumOp: reduce(aten.sum),
         nn.AmaxOp: reduce(aten.amax),

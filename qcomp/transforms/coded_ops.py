@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects.nn import (
     ActivationAttr,
-    AdaptiveAvgPool2dOp,
-    AvgPool2dOp,
+    AdaptiveAvgPoolOp,
+    AvgPoolOp,
     BinaryOp,
     CastOp,
     CatOp,
@@ -71,7 +71,7 @@ def elementwise(op: UnaryOp | BinaryOp, activation: ActivationAttr | None) -> Co
     return codes if isinstance(codes, Refusal) else Coded(op, tuple(codes), activation)
 
 
-def average_pool(op: AvgPool2dOp | AdaptiveAvgPool2dOp, quantize: QuantizeOp) -> Coded | Refusal:
+def average_pool(op: AvgPoolOp | AdaptiveAvgPoolOp, quantize: QuantizeOp) -> Coded | Refusal:
     """Exact as elementwise ops are, but the op knows no recipe: it quantizes by the default one."""
     codes = codes_of_operands(op)
     if isinstance(codes, Refusal):

@@ -26,16 +26,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects.nn import (
-    AdaptiveAvgPool2dOp,
+    AdaptiveAvgPoolOp,
+    AdaptiveMaxPoolOp,
     AddOp,
     AmaxOp,
-    AvgPool2dOp,
+    AvgPoolOp,
     BinaryOp,
     CatOp,
     ConstantOp,
     ExpandOp,
     MatmulOp,
-    MaxPool2dOp,
+    MaxPoolOp,
     MeanOp,
     PadOp,
     PermuteOp,
@@ -92,11 +93,13 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return product(op, quantize.encoding)
         case UnaryOp() | BinaryOp() as op:
             return elementwise(op, body.activation)
-        case AvgPool2dOp() | AdaptiveAvgPool2dOp() as op:
+        case AvgPoolOp() | AdaptiveAvgPoolOp() as op:
             return average_pool(op, quantize)
         case MeanOp() | SumOp() as op:
             return reduction(op)
-        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp() | MaxPool2dOp() | AmaxOp()) as op:
+        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp()) as op:
+            return movement(op, quantize)
+        case (MaxPoolOp() | AdaptiveMaxPoolOp() | AmaxOp()) as op:
             return movement(op, quantize)
         case ConstantOp():
             return None

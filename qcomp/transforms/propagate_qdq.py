@@ -27,7 +27,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from qcomp.dialects.nn import CatOp, ConstantOp, ExpandOp, MaxPool2dOp, PadOp, PermuteOp, ReluOp, ReshapeOp, SliceOp
+from qcomp.dialects.nn import (
+    AdaptiveMaxPoolOp,
+    CatOp,
+    ConstantOp,
+    ExpandOp,
+    MaxPoolOp,
+    PadOp,
+    PermuteOp,
+    ReluOp,
+    ReshapeOp,
+    SliceOp,
+)
 from qcomp.dialects.nn.base import UNKNOWN, Shape, ints, shape, tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, RequantizeOp, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
@@ -80,7 +91,7 @@ class SinkDequantize(Rule[Operation, Sunk]):
     axis can be followed through the movement.
     """
 
-    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, MaxPool2dOp, ReluOp)
+    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, MaxPoolOp, AdaptiveMaxPoolOp, ReluOp)
 
     def plan(self, op: Operation) -> Sunk | Refusal | None:
         codes = [codes_of(operand) for operand in op.operands]

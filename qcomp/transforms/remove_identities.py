@@ -28,16 +28,20 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from qcomp.dialects.nn import (
-    AdaptiveAvgPool2dOp,
+    ADAPTIVE_AVG_POOLS,
+    ADAPTIVE_MAX_POOLS,
+    AVG_POOLS,
+    MAX_POOLS,
+    AdaptivePoolOp,
     AddOp,
-    AvgPool2dOp,
+    AvgPoolOp,
     BinaryOp,
     CastOp,
     CatOp,
     ClampOp,
     DivOp,
     ExpandOp,
-    MaxPool2dOp,
+    MaxPoolOp,
     MulOp,
     PadOp,
     PermuteOp,
@@ -88,11 +92,11 @@ def _cat(op: Operation) -> SSAValue | None:
 
 
 def _max_pool(op: Operation) -> SSAValue | None:
-    return op.operands[0] if _is_single(cast(MaxPool2dOp, op)) else None
+    return op.operands[0] if _is_single(cast(MaxPoolOp, op)) else None
 
 
 def _avg_pool(op: Operation) -> SSAValue | None:
-    item = cast(AvgPool2dOp, op)
+    item = cast(AvgPoolOp, op)
     divisor = item.divisor_override
     return _averaged(item) if _is_single(item) and (divisor is None or divisor.value.data == 1) else None
 
@@ -104,8 +108,8 @@ def _averaged(op: Operation) -> SSAValue | None:
     return op.operands[0] if exact else None
 
 
-def _is_single(op: MaxPool2dOp | AvgPool2dOp) -> bool:
-    return ints(op.kernel_size) == ints(op.stride) == (1, 1) and not any(ints(op.padding))
+def _is_single(op: MaxPoolOp | AvgPoolOp) -> bool:
+    return ints(op.kernel_size) == ints(op.stride) == (1,) * op.SPATIAL and not any(ints(op.padding))
 
 
 def _clamp(op: Operation) -> SSAValue | None:
@@ -144,8 +148,10 @@ def _is_filled(value: SSAValue, number: float) -> bool:
 
 
 _FORMS: dict[type[Operation], Callable[[Operation], SSAValue | None]] = {
-    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize, AdaptiveAvgPool2dOp: _averaged,
-    PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat, MaxPool2dOp: _max_pool, AvgPool2dOp: _avg_pool,
+    ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize,
+    **dict.fromkeys(ADAPTIVE_AVG_POOLS, _averaged), **dict.fromkeys(ADAPTIVE_MAX_POOLS, _same),
+    PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat,
+    **dict.fromkeys(MAX_POOLS, _max_pool), **dict.fromkeys(AVG_POOLS, _avg_pool),
     ClampOp: _clamp, ReluOp: _clamp, CastStorageOp: _storage,
     MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,
 }  # fmt: skip
@@ -168,7 +174,7 @@ class RemoveIdentity(Rule[Operation, SSAValue]):
         value = _FORMS[type(op)](op) if isinstance(op, self.only) else None
         if value is None or value.type != op.results[0].type:
             return None
-        if UNKNOWN in shape(value) and isinstance(op, ReshapeOp | ExpandOp | AdaptiveAvgPool2dOp | BinaryOp):
+        if UNKNOWN in shape(value) and isinstance(op, ReshapeOp | ExpandOp | AdaptivePoolOp | BinaryOp):
             return Refusal("unknown dimensions are not known to be equal")
         returned = any(isinstance(use.operation, ReturnOp) for use in op.results[0].uses)
         if returned and isinstance(value, BlockArgument):

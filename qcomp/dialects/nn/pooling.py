@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i64
 from xdsl.ir import SSAValue
@@ -23,8 +24,8 @@ from qcomp.dialects.nn.base import UNKNOWN, NNOp, Shape, Tensor, int_array, ints
 UNARY_FORMAT = "$input attr-dict `:` type($input) `->` type($result)"
 
 
-class Pool2dOp(NNOp):
-    """A window that slides over [N, C, H, W] or [C, H, W]."""
+class PoolOp(NNOp):
+    """A window that slides over [N, C, *spatial] or [C, *spatial]."""
 
     input = operand_def(TensorType)
     result = result_def(TensorType)
@@ -35,25 +36,31 @@ class Pool2dOp(NNOp):
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = UNARY_FORMAT
+    SPATIAL: ClassVar[int]
 
     @property
     def dilation_sizes(self) -> Shape:
         """Distance between window elements, per spatial dimension."""
-        return (1, 1)
+        return (1,) * self.SPATIAL
 
     def infer_shape(self) -> Shape:
         value = shape(self.input)
-        require(len(value) in (3, 4), "input must have rank 3 or 4")
+        require(
+            len(value) in (self.SPATIAL + 1, self.SPATIAL + 2),
+            f"input must have rank {self.SPATIAL + 1} or {self.SPATIAL + 2}",
+        )
         kernel, stride, padding = ints(self.kernel_size), ints(self.stride), ints(self.padding)
         counts = {len(item) for item in (kernel, stride, padding, self.dilation_sizes)}
-        require(counts == {2}, "kernel_size, stride, padding and dilation need 2 entries")
+        require(counts == {self.SPATIAL}, f"kernel_size, stride, padding and dilation need {self.SPATIAL} entries")
         require(min(self.dilation_sizes) >= 1, "dilation must be at least 1")
-        ceil = bool(self.ceil_mode.value.data)
-        sizes = [
-            pooled_size(value[axis - 2], kernel[axis], stride[axis], padding[axis], self.dilation_sizes[axis], ceil)
-            for axis in range(2)
-        ]
-        return (*value[:-2], *sizes)
+        return pooled_shape(value, kernel, stride, padding, self.dilation_sizes, bool(self.ceil_mode.value.data))
+
+
+def pooled_shape(value: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool) -> Shape:
+    """The shape of the result of a window that slides over the last dimensions of `value`."""
+    first = len(value) - len(kernel)
+    windows = zip(value[first:], kernel, stride, padding, dilation, strict=True)
+    return (*value[:first], *(pooled_size(*window, ceil_mode) for window in windows))
 
 
 def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -69,24 +76,22 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     return count
 
 
-@irdl_op_definition
-class MaxPool2dOp(Pool2dOp):
+class MaxPoolOp(PoolOp):
     """The largest element of each window; padding never wins."""
 
-    name = "nn.max_pool2d"
     dilation = prop_def(DenseArrayBase)
 
     def __init__(
-        self, value: SSAValue, kernel_size: Shape, stride: Shape, padding: Shape = (0, 0), dilation: Shape = (1, 1),
+        self, value: SSAValue, kernel_size: Shape, stride: Shape, padding: Shape = (), dilation: Shape = (),
         ceil_mode: bool = False, result_type: Tensor | None = None,
     ):  # fmt: skip
-        sizes = [
-            pooled_size(shape(value)[i - 2], kernel_size[i], stride[i], padding[i], dilation[i], ceil_mode)
-            for i in range(2)
-        ]
+        padding, dilation = padding or (0,) * self.SPATIAL, dilation or (1,) * self.SPATIAL
+        if result_type is None:
+            sizes = pooled_shape(shape(value), kernel_size, stride, padding, dilation, ceil_mode)
+            result_type = TensorType(tensor(value).element_type, sizes)
         super().__init__(
             operands=[value],
-            result_types=[result_type or TensorType(tensor(value).element_type, (*shape(value)[:-2], *sizes))],
+            result_types=[result_type],
             properties={
                 "kernel_size": int_array(kernel_size), "stride": int_array(stride), "padding": int_array(padding),
                 "dilation": int_array(dilation), "ceil_mode": BoolAttr.from_bool(ceil_mode),
@@ -98,24 +103,23 @@ class MaxPool2dOp(Pool2dOp):
         return ints(self.dilation)
 
 
-@irdl_op_definition
-class AvgPool2dOp(Pool2dOp):
+class AvgPoolOp(PoolOp):
     """The mean of each window. `divisor_override` replaces the count; `count_include_pad` counts padding."""
 
-    name = "nn.avg_pool2d"
     count_include_pad = prop_def(BoolAttr)
     divisor_override = opt_prop_def(IntegerAttr)
 
     def __init__(
-        self, value: SSAValue, kernel_size: Shape, stride: Shape, padding: Shape = (0, 0), ceil_mode: bool = False,
+        self, value: SSAValue, kernel_size: Shape, stride: Shape, padding: Shape = (), ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None, result_type: Tensor | None = None,
     ):  # fmt: skip
-        sizes = [
-            pooled_size(shape(value)[i - 2], kernel_size[i], stride[i], padding[i], 1, ceil_mode) for i in range(2)
-        ]
+        padding = padding or (0,) * self.SPATIAL
+        if result_type is None:
+            sizes = pooled_shape(shape(value), kernel_size, stride, padding, (1,) * self.SPATIAL, ceil_mode)
+            result_type = TensorType(tensor(value).element_type, sizes)
         super().__init__(
             operands=[value],
-            result_types=[result_type or TensorType(tensor(value).element_type, (*shape(value)[:-2], *sizes))],
+            result_types=[result_type],
             properties={
                 "kernel_size": int_array(kernel_size), "stride": int_array(stride), "padding": int_array(padding),
                 "ceil_mode": BoolAttr.from_bool(ceil_mode), "count_include_pad": BoolAttr.from_bool(count_include_pad),
@@ -130,20 +134,19 @@ class AvgPool2dOp(Pool2dOp):
         super().verify_()
 
 
-@irdl_op_definition
-class AdaptiveAvgPool2dOp(NNOp):
-    """The mean over windows [floor(i * in / out), ceil((i + 1) * in / out)) that cover the input."""
+class AdaptivePoolOp(NNOp):
+    """Windows [floor(i * in / out), ceil((i + 1) * in / out)) that cover the input."""
 
-    name = "nn.adaptive_avg_pool2d"
     input = operand_def(TensorType)
     result = result_def(TensorType)
     output_size = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = UNARY_FORMAT
+    SPATIAL: ClassVar[int]
 
     def __init__(self, value: SSAValue, output_size: Shape, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(value).element_type, (*shape(value)[:-2], *output_size))
+        inferred = TensorType(tensor(value).element_type, (*shape(value)[: -self.SPATIAL], *output_size))
         super().__init__(
             operands=[value],
             result_types=[result_type or inferred],
@@ -151,10 +154,86 @@ class AdaptiveAvgPool2dOp(NNOp):
         )
 
     def infer_shape(self) -> Shape:
-        size = ints(self.output_size)
-        require(len(shape(self.input)) in (3, 4), "input must have rank 3 or 4")
-        require(len(size) == 2 and min(size) >= 1, "output_size needs 2 entries >= 1")
-        return (*shape(self.input)[:-2], *size)
+        value, size = shape(self.input), ints(self.output_size)
+        require(
+            len(value) in (self.SPATIAL + 1, self.SPATIAL + 2),
+            f"input must have rank {self.SPATIAL + 1} or {self.SPATIAL + 2}",
+        )
+        require(len(size) == self.SPATIAL and min(size) >= 1, f"output_size needs {self.SPATIAL} entries >= 1")
+        require(0 not in value[-self.SPATIAL :], "adaptive windows over no elements")
+        return (*value[: -self.SPATIAL], *size)
+
+
+class AdaptiveAvgPoolOp(AdaptivePoolOp):
+    """The mean over each adaptive window."""
+
+
+class AdaptiveMaxPoolOp(AdaptivePoolOp):
+    """The largest element of each adaptive window."""
+
+
+@irdl_op_definition
+class MaxPool2dOp(MaxPoolOp):
+    """2-d max pool."""
+
+    name = "nn.max_pool2d"
+    SPATIAL: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class MaxPool3dOp(MaxPoolOp):
+    """3-d max pool."""
+
+    name = "nn.max_pool3d"
+    SPATIAL: ClassVar[int] = 3
+
+
+@irdl_op_definition
+class AvgPool2dOp(AvgPoolOp):
+    """2-d average pool."""
+
+    name = "nn.avg_pool2d"
+    SPATIAL: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class AvgPool3dOp(AvgPoolOp):
+    """3-d average pool."""
+
+    name = "nn.avg_pool3d"
+    SPATIAL: ClassVar[int] = 3
+
+
+@irdl_op_definition
+class AdaptiveAvgPool2dOp(AdaptiveAvgPoolOp):
+    """2-d adaptive average pool."""
+
+    name = "nn.adaptive_avg_pool2d"
+    SPATIAL: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class AdaptiveAvgPool3dOp(AdaptiveAvgPoolOp):
+    """3-d adaptive average pool."""
+
+    name = "nn.adaptive_avg_pool3d"
+    SPATIAL: ClassVar[int] = 3
+
+
+@irdl_op_definition
+class AdaptiveMaxPool2dOp(AdaptiveMaxPoolOp):
+    """2-d adaptive max pool."""
+
+    name = "nn.adaptive_max_pool2d"
+    SPATIAL: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class AdaptiveMaxPool3dOp(AdaptiveMaxPoolOp):
+    """3-d adaptive max pool."""
+
+    name = "nn.adaptive_max_pool3d"
+    SPATIAL: ClassVar[int] = 3
 
 
 class ReduceOp(NNOp):
@@ -215,4 +294,10 @@ class AmaxOp(ReduceOp):
     name = "nn.amax"
 
 
-POOLING = (MaxPool2dOp, AvgPool2dOp, AdaptiveAvgPool2dOp, MeanOp, SumOp, AmaxOp)
+MAX_POOLS = (MaxPool2dOp, MaxPool3dOp)
+AVG_POOLS = (AvgPool2dOp, AvgPool3dOp)
+ADAPTIVE_AVG_POOLS = (AdaptiveAvgPool2dOp, AdaptiveAvgPool3dOp)
+ADAPTIVE_MAX_POOLS = (AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp)
+POOLS = (*MAX_POOLS, *AVG_POOLS, *ADAPTIVE_AVG_POOLS, *ADAPTIVE_MAX_POOLS)
+"""Every op that slides or spreads windows."""
+POOLING = (*POOLS, MeanOp, SumOp, AmaxOp)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pooling. One-dimensional forms get a dimension of 1 in front of the pooled one."""
+"""Pooling; indices are not offered. One-dimensional forms get a dimension of 1 in front of the pooled one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 from xdsl.ir import SSAValue
 
@@ -30,68 +31,78 @@ def _as_2d(b: Builder, value: SSAValue, pool: Callable[[SSAValue], SSAValue]) ->
     return b.add(nn.ReshapeOp(result, (*sizes[:-2], sizes[-1])))
 
 
-def _max_pool2d(b: Builder, node: Node) -> SSAValue:
-    kernel, stride, padding = _window(b, node, 2)
-    dilation, ceil = b.sizes(node, "dilation", 2, (1,)), b.flag(node, "ceil_mode")
-    return b.add(nn.MaxPool2dOp(b.tensor(node, "self"), kernel, stride, padding, dilation, ceil))
+_MAX: dict[int, type[nn.MaxPoolOp]] = {2: nn.MaxPool2dOp, 3: nn.MaxPool3dOp}
+_AVG: dict[int, type[nn.AvgPoolOp]] = {2: nn.AvgPool2dOp, 3: nn.AvgPool3dOp}
+_ADAPTIVE_AVG: dict[int, type[nn.AdaptivePoolOp]] = {2: nn.AdaptiveAvgPool2dOp, 3: nn.AdaptiveAvgPool3dOp}
+_ADAPTIVE_MAX: dict[int, type[nn.AdaptivePoolOp]] = {2: nn.AdaptiveMaxPool2dOp, 3: nn.AdaptiveMaxPool3dOp}
 
 
-@op("max_pool2d.default")
-def max_pool2d(b: Builder, node: Node) -> Result:
-    """The largest element of each window."""
-    return _max_pool2d(b, node)
+def _spatial(node: Node) -> int:
+    """The number in the name of the op: ``max_pool2d``."""
+    return int(re.findall(r"(\d)d", node.target)[0])
 
 
-@op("max_pool2d_with_indices.default")
-def max_pool2d_with_indices(b: Builder, node: Node) -> Result:
-    """The same; the indices are not offered."""
-    return [_max_pool2d(b, node), None]
-
-
-@op("max_pool1d.default")
-def max_pool1d(b: Builder, node: Node) -> Result:
-    """The largest element of each window of the last dimension."""
-    kernel, stride, padding = _window(b, node, 1)
-    dilation, ceil = b.sizes(node, "dilation", 1, (1,)), b.flag(node, "ceil_mode")
+def _max_pool(b: Builder, node: Node) -> SSAValue:
+    spatial, value = _spatial(node), b.tensor(node, "self")
+    kernel, stride, padding = _window(b, node, spatial)
+    dilation, ceil = b.sizes(node, "dilation", spatial, (1,)), b.flag(node, "ceil_mode")
+    if spatial > 1:
+        return b.add(_MAX[spatial](value, kernel, stride, padding, dilation, ceil))
     return _as_2d(
         b,
-        b.tensor(node, "self"),
-        lambda value: b.add(nn.MaxPool2dOp(value, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil)),
+        value,
+        lambda image: b.add(nn.MaxPool2dOp(image, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil)),
     )
 
 
-@op("avg_pool2d.default")
-def avg_pool2d(b: Builder, node: Node) -> Result:
+@op("max_pool1d.default", "max_pool2d.default", "max_pool3d.default")
+def max_pool(b: Builder, node: Node) -> Result:
+    """The largest element of each window."""
+    return _max_pool(b, node)
+
+
+@op("max_pool1d_with_indices.default", "max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
+def max_pool_with_indices(b: Builder, node: Node) -> Result:
+    """The same; the indices are not offered."""
+    return [_max_pool(b, node), None]
+
+
+@op("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")
+def avg_pool(b: Builder, node: Node) -> Result:
     """The mean of each window."""
-    kernel, stride, padding = _window(b, node, 2)
+    spatial, value = _spatial(node), b.tensor(node, "self")
+    kernel, stride, padding = _window(b, node, spatial)
     divisor = None if node.argument("divisor_override") is None else b.integer(node, "divisor_override")
     ceil, include = b.flag(node, "ceil_mode"), b.flag(node, "count_include_pad", True)
-    return b.add(nn.AvgPool2dOp(b.tensor(node, "self"), kernel, stride, padding, ceil, include, divisor))
-
-
-@op("avg_pool1d.default")
-def avg_pool1d(b: Builder, node: Node) -> Result:
-    """The mean of each window of the last dimension."""
-    kernel, stride, padding = _window(b, node, 1)
-    ceil, include = b.flag(node, "ceil_mode"), b.flag(node, "count_include_pad", True)
+    if spatial > 1:
+        return b.add(_AVG[spatial](value, kernel, stride, padding, ceil, include, divisor))
     return _as_2d(
         b,
-        b.tensor(node, "self"),
-        lambda value: b.add(nn.AvgPool2dOp(value, (1, *kernel), (1, *stride), (0, *padding), ceil, include)),
+        value,
+        lambda image: b.add(nn.AvgPool2dOp(image, (1, *kernel), (1, *stride), (0, *padding), ceil, include)),
     )
 
 
-@op("adaptive_avg_pool2d.default", "_adaptive_avg_pool2d.default")
-def adaptive_avg_pool2d(b: Builder, node: Node) -> Result:
-    """Means over windows that cover the input evenly; an output size of None keeps the input's."""
-    value, size = b.tensor(node, "self"), node.argument("output_size")
+def _adaptive(b: Builder, node: Node, table: Mapping[int, type[nn.AdaptivePoolOp]]) -> SSAValue:
+    spatial, value, size = _spatial(node), b.tensor(node, "self"), node.argument("output_size")
     if isinstance(size, tuple) and None in size:
         raise QcompError("adaptive pooling with an output size of None", code="unsupported-op", hint="give the size")
-    return b.add(nn.AdaptiveAvgPool2dOp(value, b.sizes(node, "output_size", 2)))
+    sizes = b.sizes(node, "output_size", spatial)
+    if spatial > 1:
+        return b.add(table[spatial](value, sizes))
+    return _as_2d(b, value, lambda image: b.add(table[2](image, (1, *sizes))))
 
 
-@op("adaptive_avg_pool1d.default")
-def adaptive_avg_pool1d(b: Builder, node: Node) -> Result:
-    """Means over windows that cover the last dimension evenly."""
-    (size,) = b.sizes(node, "output_size", 1)
-    return _as_2d(b, b.tensor(node, "self"), lambda value: b.add(nn.AdaptiveAvgPool2dOp(value, (1, size))))
+@op(
+    "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default",
+    "_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default",
+)  # fmt: skip
+def adaptive_avg_pool(b: Builder, node: Node) -> Result:
+    """Means over windows that cover the input evenly."""
+    return _adaptive(b, node, _ADAPTIVE_AVG)
+
+
+@op("adaptive_max_pool1d.default", "adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
+def adaptive_max_pool(b: Builder, node: Node) -> Result:
+    """The largest elements of windows that cover the input evenly."""
+    return [_adaptive(b, node, _ADAPTIVE_MAX), None]

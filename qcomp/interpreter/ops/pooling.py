@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from qcomp.dialects import nn
 from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.interpreter.dispatch import Arrays, meaning
 from qcomp.interpreter.reference import pooling, reduction
 from qcomp.interpreter.reference.array import Array
-from qcomp.interpreter.reference.pooling import Pair, Window
+from qcomp.interpreter.reference.pooling import Window
 
-Averaging = nn.AvgPool2dOp | nn.AdaptiveAvgPool2dOp | nn.MeanOp | nn.SumOp
+Averaging = nn.AvgPoolOp | nn.AdaptiveAvgPoolOp | nn.MeanOp | nn.SumOp
 
 
-def window_of(op: nn.MaxPool2dOp | nn.AvgPool2dOp) -> Window:
+def window_of(op: nn.PoolOp) -> Window:
     """The window that a pool slides."""
     sizes = (ints(op.kernel_size), ints(op.stride), ints(op.padding), op.dilation_sizes)
-    kernel, stride, padding, dilation = (cast(Pair, pair) for pair in sizes)
-    return Window(kernel, stride, padding, dilation, bool(op.ceil_mode.value.data))
+    return Window(*sizes, bool(op.ceil_mode.value.data))
 
 
 def averaged_encodings(op: Averaging) -> tuple[Encoding, Encoding | None] | None:
@@ -31,36 +28,45 @@ def averaged_encodings(op: Averaging) -> tuple[Encoding, Encoding | None] | None
     return source, output
 
 
-def same_codes(op: nn.MaxPool2dOp | nn.AmaxOp) -> Encoding | None:
+def same_codes(op: nn.MaxPoolOp | nn.AdaptiveMaxPoolOp | nn.AmaxOp) -> Encoding | None:
     """The one per-tensor encoding of operand and result, or None."""
     source, output = encoding_of(op.input.type), encoding_of(op.result.type)
     return source if source is not None and source.per_tensor and source == output else None
 
 
-def _coded_max_pool(op: nn.MaxPool2dOp, arrays: Arrays) -> Array | None:
+def _coded_max_pool(op: nn.MaxPoolOp, arrays: Arrays) -> Array | None:
     encoding = same_codes(op)
-    return None if encoding is None else pooling.max_pool2d(arrays[0], window_of(op), encoding.qmin)
+    return None if encoding is None else pooling.max_pool(arrays[0], window_of(op), encoding.qmin)
 
 
-@meaning(nn.MaxPool2dOp, coded=_coded_max_pool)
-def _max_pool(op: nn.MaxPool2dOp, arrays: Arrays) -> Array:
-    return pooling.max_pool2d(arrays[0], window_of(op))
+@meaning(*nn.MAX_POOLS, coded=_coded_max_pool)
+def _max_pool(op: nn.MaxPoolOp, arrays: Arrays) -> Array:
+    return pooling.max_pool(arrays[0], window_of(op))
 
 
-def divisor_of(op: nn.AvgPool2dOp) -> tuple[bool, int | None]:
+def divisor_of(op: nn.AvgPoolOp) -> tuple[bool, int | None]:
     """(count_include_pad, divisor_override)."""
     override = op.divisor_override
     return bool(op.count_include_pad.value.data), None if override is None else override.value.data
 
 
-@meaning(nn.AvgPool2dOp)
-def _avg_pool(op: nn.AvgPool2dOp, arrays: Arrays) -> Array:
-    return pooling.avg_pool2d(arrays[0], window_of(op), *divisor_of(op))
+@meaning(*nn.AVG_POOLS)
+def _avg_pool(op: nn.AvgPoolOp, arrays: Arrays) -> Array:
+    return pooling.avg_pool(arrays[0], window_of(op), *divisor_of(op))
 
 
-@meaning(nn.AdaptiveAvgPool2dOp)
-def _adaptive(op: nn.AdaptiveAvgPool2dOp, arrays: Arrays) -> Array:
-    return pooling.adaptive_avg_pool2d(arrays[0], cast(Pair, ints(op.output_size)))
+@meaning(*nn.ADAPTIVE_AVG_POOLS)
+def _adaptive(op: nn.AdaptiveAvgPoolOp, arrays: Arrays) -> Array:
+    return pooling.adaptive_avg_pool(arrays[0], ints(op.output_size))
+
+
+def _coded_adaptive_max(op: nn.AdaptiveMaxPoolOp, arrays: Arrays) -> Array | None:
+    return None if same_codes(op) is None else pooling.adaptive_max_pool(arrays[0], ints(op.output_size))
+
+
+@meaning(*nn.ADAPTIVE_MAX_POOLS, coded=_coded_adaptive_max)
+def _adaptive_max(op: nn.AdaptiveMaxPoolOp, arrays: Arrays) -> Array:
+    return pooling.adaptive_max_pool(arrays[0], ints(op.output_size))
 
 
 def _coded_sum(op: nn.MeanOp | nn.SumOp, arrays: Arrays) -> Array | None:

@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import reduce
+from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import IntegerType, LocationAttr, MemRefType, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.element import integer_range
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
@@ -24,7 +28,7 @@ from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import Codes, dequantized, lane_choice, quantized
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, dequantized, lane_choice, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 
 
@@ -87,8 +91,8 @@ class ReduceKernel:
     lanes: int
 
 
-@lowers(nn.MaxPool2dOp)
-def lower_max_pool2d(lowering: Lowering, op: nn.MaxPool2dOp) -> None:
+@lowers(*nn.MAX_POOLS)
+def lower_max_pool(lowering: Lowering, op: nn.MaxPoolOp) -> None:
     """The largest code is the code of the largest number: same encoding in and out."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
     if source.encoding != target.encoding:
@@ -96,32 +100,28 @@ def lower_max_pool2d(lowering: Lowering, op: nn.MaxPool2dOp) -> None:
     _pool(lowering, op, "max", source, target, ints(op.dilation), None)
 
 
-@lowers(nn.AvgPool2dOp)
-def lower_avg_pool2d(lowering: Lowering, op: nn.AvgPool2dOp) -> None:
+@lowers(*nn.AVG_POOLS)
+def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
     """Sums over clipped windows over a divisor per window."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
-    window = Window(_pair(kernel_size), _pair(stride), _pair(padding), (1, 1), bool(op.ceil_mode.value.data))
+    window = Window(kernel_size, stride, padding, (), bool(op.ceil_mode.value.data))
     divisor = None if op.divisor_override is None else op.divisor_override.value.data
-    counts = average_counts(source.sizes[-2:], window, bool(op.count_include_pad.value.data), divisor)
+    counts = average_counts(source.sizes[-op.SPATIAL :], window, bool(op.count_include_pad.value.data), divisor)
     if source.encoding is not None:
-        check_average(kernel_size[0] * kernel_size[1], source.encoding)
-    _pool(lowering, op, "sum", source, target, (1, 1), counts)
-
-
-def _pair(values: tuple[int, ...]) -> tuple[int, int]:
-    return values[0], values[1]
+        check_average(math.prod(kernel_size), source.encoding)
+    _pool(lowering, op, "sum", source, target, op.dilation_sizes, counts)
 
 
 def _pool(
-    lowering: Lowering, op: nn.MaxPool2dOp | nn.AvgPool2dOp, kind: str, source: Buffer, target: Buffer,
+    lowering: Lowering, op: nn.PoolOp, kind: str, source: Buffer, target: Buffer,
     dilation: tuple[int, ...], counts: Array | None,
 ) -> None:  # fmt: skip
     rank = len(source.sizes)
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
     axes = tuple(
         (dim, _sliding(source.sizes[dim], target.sizes[dim], kernel_size[i], stride[i], padding[i], dilation[i]))
-        for i, dim in enumerate((rank - 2, rank - 1))
+        for i, dim in enumerate(range(rank - op.SPATIAL, rank))
     )
     _reduce(lowering, op.location, op.name, kind, source, target, axes, tuple(range(rank)), counts)
 
@@ -131,19 +131,34 @@ def _sliding(size: int, count: int, taps: int, stride: int, padding: int, dilati
     return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or last >= size)
 
 
-@lowers(nn.AdaptiveAvgPool2dOp)
-def lower_adaptive_avg_pool2d(lowering: Lowering, op: nn.AdaptiveAvgPool2dOp) -> None:
+@lowers(*nn.ADAPTIVE_AVG_POOLS)
+def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> None:
     """Sums over windows that cover the input."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
-    rank, size = len(source.sizes), ints(op.output_size)
-    axes = tuple((rank - 2 + i, Axis(source.sizes[rank - 2 + i], 0, adaptive=size[i])) for i in range(2))
-    lengths = [
-        np.array([high - low for low, high in adaptive_windows(source.sizes[rank - 2 + i], size[i])]) for i in range(2)
-    ]
-    counts = np.multiply.outer(lengths[0], lengths[1])
+    pairs = zip(source.sizes[-op.SPATIAL :], ints(op.output_size), strict=True)
+    lengths = [np.array([high - low for low, high in adaptive_windows(*pair)]) for pair in pairs]
+    counts: Array = reduce(np.multiply.outer, lengths)
     if source.encoding is not None:
         check_average(int(counts.max()), source.encoding)
-    _reduce(lowering, op.location, op.name, "sum", source, target, axes, tuple(range(rank)), counts)
+    _spread(lowering, op, "sum", source, target, counts)
+
+
+@lowers(*nn.ADAPTIVE_MAX_POOLS)
+def lower_adaptive_max_pool(lowering: Lowering, op: nn.AdaptiveMaxPoolOp) -> None:
+    """The largest code is the code of the largest number: same encoding in and out."""
+    source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
+    if source.encoding != target.encoding:
+        raise QcompError.at(op, "max pool between different encodings is not lowered", code="lower")
+    _spread(lowering, op, "max", source, target, None)
+
+
+def _spread(
+    lowering: Lowering, op: nn.AdaptivePoolOp, kind: str, source: Buffer, target: Buffer, counts: Array | None
+) -> None:
+    rank, size = len(source.sizes), ints(op.output_size)
+    first = rank - op.SPATIAL
+    axes = tuple((first + i, Axis(source.sizes[first + i], 0, adaptive=size[i])) for i in range(op.SPATIAL))
+    _reduce(lowering, op.location, op.name, kind, source, target, axes, tuple(range(rank)), counts)
 
 
 def _reduce(
@@ -172,11 +187,11 @@ def _divisors(counts: Array | None) -> Array | None:
 
 
 def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
-    elements = {"f32": f32, "i8": i8}
-    if spec.source.element not in elements or spec.target.element not in elements:
-        raise QcompError("pools and reductions take float32 and 8-bit codes", code="lower")
+    codes = spec.source_codes is not None or spec.source.element == "f32"
+    if not codes and (spec.kind != "max" or spec.source.element not in ("i32", "i64")):
+        raise QcompError(f"a pool of {spec.source.element} is not lowered to loops", code="lower")
     kinds = [
-        MemRefType(elements[seen.element], physical_shape(seen.sizes, seen.layout))
+        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     arguments = [("x", kinds[0]), ("y", kinds[1])]
@@ -207,7 +222,8 @@ class _Reduction:
                 self._window(indices, Chunk(0, 1, 1, ()))
                 return
             byte_wise = spec.kind == "max"
-            for part in chunks(sizes[lane], i8 if spec.source.element == "i8" else f32, spec.lanes, byte_wise):
+            lanes = 1 if spec.source.element == "i64" else spec.lanes
+            for part in chunks(sizes[lane], i8 if spec.source.element == "i8" else f32, lanes, byte_wise):
                 with b.loop(part.start, part.stop, part.step) as nest:
                     indices[lane] = nest.index
                     self._window(list(indices), part)
@@ -225,6 +241,9 @@ class _Reduction:
         spec, b = self.spec, self.b
         if spec.kind == "sum":
             return b.real(0.0, shape)
+        if spec.source.element in ("i32", "i64"):
+            element = cast(IntegerType, ELEMENTS[spec.source.element])
+            return b.integer(integer_range(element)[0], shape, element)
         if spec.source_codes is None:
             return b.real(-np.inf, shape)
         return b.byte(spec.source_codes.low, shape)
@@ -246,6 +265,8 @@ class _Reduction:
         indices = [source.get(dim, 0) for dim in range(len(spec.source.sizes))]
         tile = load_lanes(b, self.use["x"], spec.source, indices, self.lane or 0, part.shape, part.valid)
         if spec.kind == "max":
+            if spec.source.element in ("i32", "i64"):
+                return b.add(arith.MaxSIOp(tile, acc))
             if spec.source_codes is None:
                 return b.add(loop.MaximumOp(tile, acc))
             return b.add((arith.MaxUIOp if spec.source_codes.unsigned else arith.MaxSIOp)(acc, tile))

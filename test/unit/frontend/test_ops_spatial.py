@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from eager import Case, compare, r
+import torch
+from eager import Case, compare, ints, r
 from torch.nn import functional as F
 
 CLOSE: dict[str, Case] = {
@@ -34,7 +35,40 @@ CLOSE: dict[str, Case] = {
         (r(2, 3, 5, 4, 6), r(4, 3, 2, 3, 3)),
     ),
     "conv 1d": (lambda x, w: (F.conv1d(x, w, padding="same"), F.conv1d(x[0], w, dilation=2)), (r(2, 3, 9), r(4, 3, 4))),
+    "averages": (
+        lambda x: (
+            F.avg_pool3d(x, (2, 3, 2), (1, 2, 3), (1, 1, 0), True), F.avg_pool3d(x, 2, None, 1, False, False),
+            F.avg_pool3d(x[0], 3, 1, 0, False, True, 5), F.adaptive_avg_pool3d(x, (2, 4, 1)),
+        ),
+        (r(2, 3, 5, 6, 7),),
+    ),
+    "adaptive averages": (
+        lambda x: (
+            F.adaptive_avg_pool2d(x, (3, 5)), F.adaptive_avg_pool2d(x, (None, 2)), F.adaptive_avg_pool1d(x[0], 4),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
 }  # fmt: skip
+EXACT: dict[str, Case] = {
+    "max pool 3d": (
+        lambda x: (F.max_pool3d(x, 3, padding=1, ceil_mode=True), F.max_pool3d(x[0], 2, (1, 2, 3), dilation=(1, 2, 1))),
+        (-r(2, 3, 3, 6, 5).abs() - 1,),
+    ),
+    "max pool 1d": (lambda x: (F.max_pool1d(x, 3, 2, 1, 2), F.max_pool1d(x[0], 2, ceil_mode=True)), (r(2, 3, 9),)),
+    "adaptive max": (
+        lambda x: (
+            F.adaptive_max_pool2d(x, (3, 5)), F.adaptive_max_pool1d(x[0], 4), F.adaptive_max_pool3d(x, (1, 4, 3)),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "max pool ints": (lambda x: F.max_pool2d(x, 2, 1), (ints(2, 3, 5, 6, dtype=torch.int32),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact(name: str) -> None:
+    function, inputs = EXACT[name]
+    compare(function, *inputs, tolerance=0)
 
 
 @pytest.mark.parametrize("name", CLOSE)

@@ -54,7 +54,7 @@ def test_max_pool_of_every_small_window():
         torchs = functional.max_pool2d(
             torch.from_numpy(x), window.kernel, window.stride, window.padding, window.dilation, window.ceil_mode
         ).numpy()
-        assert same_bits(pooling.max_pool2d(x, window), torchs), (height, width, window)
+        assert same_bits(pooling.max_pool(x, window), torchs), (height, width, window)
 
 
 @pytest.mark.parametrize("divisor", [None, 7])
@@ -66,20 +66,20 @@ def test_avg_pool_of_every_small_window(count_include_pad: bool, divisor: int | 
         x = whole(height, 2, 3, height, width)
         arguments = (window.kernel, window.stride, window.padding, window.ceil_mode, count_include_pad, divisor)
         torchs = functional.avg_pool2d(torch.from_numpy(x), *arguments).numpy()
-        assert same_bits(pooling.avg_pool2d(x, window, count_include_pad, divisor), torchs), (height, width, window)
+        assert same_bits(pooling.avg_pool(x, window, count_include_pad, divisor), torchs), (height, width, window)
 
 
 def test_adaptive_avg_pool():
     x = torch.from_numpy(whole(1, 2, 3, 7, 11))
     for out in product((1, 2, 3, 5, 7), (1, 2, 4, 6, 11, 13)):
         for value in (x, x[1]):
-            ours = pooling.adaptive_avg_pool2d(value.numpy(), out)
+            ours = pooling.adaptive_avg_pool(value.numpy(), out)
             exact = functional.adaptive_avg_pool2d(value.double(), out).numpy()
             np.testing.assert_allclose(ours, exact, rtol=2.0**-23)
             # torch divides by the height and then by the width, each rounded.
             np.testing.assert_allclose(ours, functional.adaptive_avg_pool2d(value, out).numpy(), rtol=2.0**-22)
     x = torch.from_numpy(np.random.default_rng(4).standard_normal((2, 5, 31, 29)).astype(np.float32))
-    ours, exact = pooling.adaptive_avg_pool2d(x.numpy(), (2, 1)), functional.adaptive_avg_pool2d(x.double(), (2, 1))
+    ours, exact = pooling.adaptive_avg_pool(x.numpy(), (2, 1)), functional.adaptive_avg_pool2d(x.double(), (2, 1))
     np.testing.assert_allclose(ours, exact.numpy(), rtol=1e-5, atol=1e-6)
 
 

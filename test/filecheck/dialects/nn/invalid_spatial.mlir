@@ -29,3 +29,11 @@ func.func @f(%x: tensor<1x3x5xf32>, %w: tensor<7x3x3x2xf32>) {
   %t = nn.conv_transpose2d %x, %w {stride = array<i64: 2, 2>, padding = array<i64: 2, 0>, output_padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x3x5xf32>, tensor<7x3x3x2xf32>) -> tensor<1x7x1x8xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<1x3x0x4xf32>) {
+  // expected-error@+1 {{adaptive windows over no elements}}
+  %t = nn.adaptive_max_pool2d %x {output_size = array<i64: 2, 4>} : tensor<1x3x0x4xf32> -> tensor<1x3x2x4xf32>
+  func.return
+}

@@ -12,3 +12,18 @@ func.func @transposed(%x1: tensor<2x6x9xf32>, %w1: tensor<8x3x4xf32>, %x2: tenso
   %three = nn.conv_transpose3d %x3, %w3 {stride = array<i64: 1, 2, 1>, padding = array<i64: 0, 0, 1>, output_padding = array<i64: 0, 0, 0>, dilation = array<i64: 1, 1, 2>, groups = 1 : i64} : (tensor<2x3x3x4x2xf32>, tensor<5x3x1x2x3xf32>) -> tensor<2x5x3x8x4xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @pools(
+// CHECK-NEXT:      %max = nn.max_pool3d %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = true, dilation = array<i64: 2, 1, 1>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x3x4x3xf32>
+// CHECK-NEXT:      %avg = nn.avg_pool3d %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = false, count_include_pad = true, divisor_override = 3 : i64} : tensor<2x3x5x6x7xf32> -> tensor<2x3x4x4x3xf32>
+// CHECK-NEXT:      %even = nn.adaptive_avg_pool3d %x {output_size = array<i64: 1, 4, 2>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x1x4x2xf32>
+// CHECK-NEXT:      %most = nn.adaptive_max_pool3d %x {output_size = array<i64: 1, 4, 2>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x1x4x2xf32>
+// CHECK-NEXT:      %flat = nn.adaptive_max_pool2d %u {output_size = array<i64: 2, 4>} : tensor<3x5x6xf32> -> tensor<3x2x4xf32>
+func.func @pools(%x: tensor<2x3x5x6x7xf32>, %u: tensor<3x5x6xf32>) {
+  %max = nn.max_pool3d %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = true, dilation = array<i64: 2, 1, 1>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x3x4x3xf32>
+  %avg = nn.avg_pool3d %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = false, count_include_pad = true, divisor_override = 3 : i64} : tensor<2x3x5x6x7xf32> -> tensor<2x3x4x4x3xf32>
+  %even = nn.adaptive_avg_pool3d %x {output_size = array<i64: 1, 4, 2>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x1x4x2xf32>
+  %most = nn.adaptive_max_pool3d %x {output_size = array<i64: 1, 4, 2>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x1x4x2xf32>
+  %flat = nn.adaptive_max_pool2d %u {output_size = array<i64: 2, 4>} : tensor<3x5x6xf32> -> tensor<3x2x4xf32>
+  func.return
+}
