@@ -107,13 +107,22 @@ def convert_argument(value: object, rename: dict[str, str]) -> Argument:
 def convert_meta(value: object) -> Meta | None:
     """The type of a value out of ``node.meta["val"]``; None when it is not a tensor or number."""
     if isinstance(value, torch.Tensor):
-        return TensorMeta(dtype_name(value.dtype), tuple(convert_dim(size) for size in value.shape))
+        return TensorMeta(dtype_name(value.dtype), tuple(convert_dim(size) for size in value.shape), _place(value))
     if isinstance(value, _SYMBOLIC):
         kind = type(value).__name__.removeprefix("Sym").lower()
         return ScalarMeta(kind, _expression(value))
     if isinstance(value, bool | int | float):
         return ScalarMeta(type(value).__name__, value)
     return None
+
+
+def _place(value: torch.Tensor) -> tuple[int, ...] | None:
+    """Storage offset and strides; None when they are not all numbers."""
+    if value.layout != torch.strided:
+        return None
+    numbers = (value.storage_offset(), *value.stride())
+    known = tuple(number for number in numbers if isinstance(number, int))
+    return known if len(known) == len(numbers) else None
 
 
 def convert_dim(size: object) -> Dim:

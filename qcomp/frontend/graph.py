@@ -55,6 +55,8 @@ class TensorMeta:
 
     dtype: str
     shape: tuple[Dim, ...]
+    place: tuple[int, ...] | None = field(default=None, compare=False)
+    """Offset in its storage and strides, where they are numbers; only views by strides need to know."""
 
 
 @dataclass(frozen=True)

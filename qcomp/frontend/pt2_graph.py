@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from qcomp.errors import QcompError
 from qcomp.frontend.checked_json import (
@@ -102,12 +103,22 @@ def _scalar(value: object, what: str) -> Expr | int | float:
     return as_bool(content, what) if kind == "as_bool" else as_float(content, what)
 
 
+def _place(meta: dict[str, object]) -> tuple[int, ...] | None:
+    """Storage offset and strides; None when they are not all numbers."""
+    strides = meta.get("strides")
+    parts = [meta.get("storage_offset"), *(cast("list[object]", strides) if isinstance(strides, list) else [None])]
+    found = [cast("dict[str, object]", part).get("as_int") for part in parts if isinstance(part, dict)]
+    numbers = [number for number in found if type(number) is int]
+    return tuple(numbers) if len(numbers) == len(parts) else None
+
+
 def read_values(body: dict[str, object]) -> dict[str, Meta]:
     """The types of all values of a graph."""
     values = dict[str, Meta]()
     for name, entry in as_object(body.get("tensor_values"), "tensor_values").items():
         meta = as_object(entry, name)
-        values[name] = TensorMeta(read_dtype(meta.get("dtype")), read_dims(as_list(meta.get("sizes"), "sizes")))
+        sizes = read_dims(as_list(meta.get("sizes"), "sizes"))
+        values[name] = TensorMeta(read_dtype(meta.get("dtype")), sizes, _place(meta))
     for kind in ("int", "float", "bool"):
         for name, entry in as_object(body.get(f"sym_{kind}_values", {}), "symbol values").items():
             values[name] = ScalarMeta(kind, _scalar(entry, name))

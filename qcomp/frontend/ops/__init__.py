@@ -15,6 +15,7 @@ from qcomp.frontend.ops import (
     reduction,
     shape,
     split,
+    strided,
 )
 from qcomp.frontend.ops.table import HANDLERS, Handler
 
@@ -32,4 +33,5 @@ __all__ = [
     "reduction",
     "shape",
     "split",
+    "strided",
 ]

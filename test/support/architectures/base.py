@@ -109,7 +109,7 @@ def unit(
 ) -> nn.Sequential:  # fmt: skip
     """Convolution that keeps the size, batch norm, activation (relu unless given)."""
     sides = (kernel, kernel) if isinstance(kernel, int) else kernel
-    padding = tuple(side // 2 * dilation for side in sides)
+    padding = (sides[0] // 2 * dilation, sides[1] // 2 * dilation)
     conv = nn.Conv2d(inputs, outputs, sides, stride, padding, dilation, groups, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU() if activation is None else activation)
 

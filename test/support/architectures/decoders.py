@@ -15,6 +15,8 @@ from architectures.base import architecture, tokens
 class GptBlock(nn.Module):
     """Pre-norm causal attention with one projection for all, and a GELU of tanh form."""
 
+    causal: torch.Tensor
+
     def __init__(self, width: int, heads: int):
         super().__init__()
         self.heads = heads
@@ -77,6 +79,8 @@ def rotated(x: torch.Tensor) -> torch.Tensor:
 
 class LlamaBlock(nn.Module):
     """RMS norm, rotary places, keys and values shared by groups of heads, a gated MLP."""
+
+    frequencies: torch.Tensor
 
     def __init__(self, width: int, heads: int, shared: int, head: int):
         super().__init__()

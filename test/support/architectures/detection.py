@@ -13,6 +13,8 @@ from architectures.base import architecture, unit
 class SingleShot(nn.Module):
     """Class and box convolutions on two levels, all boxes in one list, decoded from default boxes."""
 
+    prior: torch.Tensor
+
     def __init__(self, classes: int = 4, boxes: int = 3):
         super().__init__()
         self.classes = classes
@@ -41,6 +43,8 @@ def ssd() -> nn.Module:
 
 class Yolo(nn.Module):
     """Split and concat blocks, spatial pyramid pooling, and a head that decodes with a grid."""
+
+    anchors: torch.Tensor
 
     def __init__(self, classes: int = 3):
         super().__init__()

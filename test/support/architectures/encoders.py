@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from architectures.base import architecture, tokens
 
+Pair = tuple[torch.Tensor, torch.Tensor]
+
 
 class BertLayer(nn.Module):
     """Self-attention by matmul and softmax with an additive mask, post-norm."""
@@ -37,15 +39,18 @@ class BertLayer(nn.Module):
 class Bert(nn.Module):
     """Word, place and type embeddings, layers, a pooled first token."""
 
+    ids: torch.Tensor
+
     def __init__(self, width: int = 24):
         super().__init__()
-        self.words, self.places, self.types = nn.Embedding(31, width, 0), nn.Embedding(16, width), nn.Embedding(2, width)
+        self.words, self.places = nn.Embedding(31, width, 0), nn.Embedding(16, width)
+        self.types = nn.Embedding(2, width)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList([BertLayer(width, 3), BertLayer(width, 2)])
         self.pool = nn.Linear(width, 9)
         self.register_buffer("ids", torch.arange(16).expand((1, -1)))
 
-    def forward(self, words: torch.Tensor, keep: torch.Tensor, types: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, words: torch.Tensor, keep: torch.Tensor, types: torch.Tensor) -> Pair:
         mask = (1.0 - keep[:, None, None, :].to(torch.float32)) * torch.finfo(torch.float32).min
         places = self.places(self.ids[:, : words.shape[1]])
         x = self.norm(self.words(words) + places + self.types(types))
@@ -111,6 +116,9 @@ def transformer_encoder() -> nn.Module:
 class SwinBlock(nn.Module):
     """Attention inside windows of the shifted image, with a table of relative places and a mask at the seam."""
 
+    apart: torch.Tensor
+    mask: torch.Tensor
+
     def __init__(self, width: int, heads: int, size: tuple[int, int], window: int, shift: int):
         super().__init__()
         self.heads, self.window, self.shift, self.size = heads, window, shift, size
@@ -150,7 +158,8 @@ class SwinBlock(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, h, w, c = x.shape
         shifted = torch.roll(self.first(x), shifts=(-self.shift, -self.shift), dims=(1, 2))
-        found = self.attend(self.windows(shifted)).view(n, h // self.window, w // self.window, self.window, self.window, c)
+        side = self.window
+        found = self.attend(self.windows(shifted)).view(n, h // side, w // side, side, side, c)
         whole = found.permute(0, 1, 3, 2, 4, 5).reshape(n, h, w, c)
         x = x + torch.roll(whole, shifts=(self.shift, self.shift), dims=(1, 2))
         return x + self.narrow(functional.gelu(self.wide(self.second(x))))

@@ -64,7 +64,8 @@ def efficientnet() -> nn.Module:
         inverted(6, 36, 10, 2, nn.SiLU, 5, Excite(36, 3, nn.SiLU(), nn.Sigmoid())),
         inverted(10, 30, 10, 1, nn.SiLU, 5, Excite(30, 4, nn.SiLU(), nn.Sigmoid())),
     ]
-    return nn.Sequential(unit(3, 8, 3, 2, activation=nn.SiLU()), *blocks, unit(10, 16, 1, activation=nn.SiLU()), head(16))
+    stem, last = unit(3, 8, 3, 2, activation=nn.SiLU()), unit(10, 16, 1, activation=nn.SiLU())
+    return nn.Sequential(stem, *blocks, last, head(16))
 
 
 @architecture("mnasnet", (1, 3, 27, 17), quantizers=("xnnpack",))
