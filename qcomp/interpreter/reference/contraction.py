@@ -96,20 +96,23 @@ def integer_matmul(lhs: Array, rhs: Array, plan: IntegerPlan) -> Array:
 
 
 def finish(total: Array, plan: IntegerPlan, channel_axis: int, residual: Array | None = None) -> Array:
-    """From accumulators to the result: bias, requantize, residual, activation. See `integer_plan`.
+    """From sums of products to the result: bias, residual, activation, quantize. See `integer_plan`.
 
     total: integers in any dtype that holds them exactly; residual: codes when `plan.residual` is set, else float32.
     """
     view = [1] * total.ndim
     view[channel_axis] = -1
-    if plan.bias.any() or plan.shift:
-        total = total * np.float64(2**plan.shift) + plan.bias.astype(np.float64).reshape(view)
+    if plan.start.any():
+        total = total + plan.start.astype(np.float64).reshape(view)
     real = total.astype(np.float32)
     real *= plan.multiplier.reshape(view)
+    if plan.bias is not None:
+        real += plan.bias.reshape(view)
     if residual is not None:
         real += _residual(residual, plan)
-    if plan.output is None:
+    if plan.output is None or plan.inverse is None:
         return real if plan.activation is None else clamp(real, *plan.activation)
+    real *= plan.inverse
     zero = plan.output.zero_point
     if plan.output.width > 16:
         real = real.astype(np.float64)

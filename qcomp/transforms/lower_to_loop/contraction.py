@@ -130,13 +130,11 @@ class ContractionKernel:
         ]
         if spec.integer:
             found.append(("multiplier", MemRefType(f32, channel)))
-            if spec.shift:
-                found.append(("bias", MemRefType(i32, channel)))
-            if spec.reads_zero_points:
-                found.append(("zero_points", MemRefType(i32, (2,))))
+            if spec.biased:
+                found.append(("bias", MemRefType(f32, channel)))
+            found += spec.arguments()
         if spec.residual and self.residual is not None:
             found.append(("residual", MemRefType(i8, self.residual)))
-            found.append(("residual_multiplier", MemRefType(f32, (1,))))
         found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
         return found
 

@@ -25,7 +25,7 @@ from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.layouts import padding_border
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
-from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values, zero_points
+from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values
 
 Place = tuple[tuple[int, ...], Border, tuple[int, int]]
 """The shape and border that a kernel sees, the planes of an image in it and the first one."""
@@ -202,9 +202,8 @@ def call_contraction(
     alias: list[tuple[int, int]] = []
     if residual is not None and plan is not None:
         arguments.append(lowering.view(residual[0], MemRefType(i8, residual[1][0])))
-        arguments.append(lowering.constant(np.array([plan.residual_multiplier], np.float32), f32))
         if residual[1] == place:
-            alias.append((len(arguments), len(arguments) - 2))
+            alias.append((len(arguments), len(arguments) - 1))
     arguments.append(lowering.view(y, MemRefType(y.element, place[0])))
     lowering.call(spec, name, lambda symbol: build_contraction(spec, symbol, where), arguments, where, alias)
 
@@ -212,7 +211,7 @@ def call_contraction(
 def channel_constants(
     lowering: Lowering, bias: Array | None, plan: IntegerPlan | None, spec: ContractionKernel, taps: Array
 ) -> list[SSAValue]:
-    """The constant buffers per output channel: start, and for integers multiplier, bias, zero points."""
+    """The constant buffers: start, and for integers multiplier and bias per output channel, scales, zero points."""
     if plan is None:
         start = np.zeros(taps.shape[0], np.float32) if bias is None else bias
         return [lowering.constant(spec.pack_channels(start), f32)]
@@ -220,6 +219,6 @@ def channel_constants(
         lowering.constant(spec.pack_channels(start_values(plan, taps)), i32),
         lowering.constant(spec.pack_channels(plan.multiplier), f32),
     ]
-    if plan.shift:
-        found.append(lowering.constant(spec.pack_channels(plan.bias), i32))
-    return [*found, lowering.constant(zero_points(plan), i32)] if spec.epilogue.reads_zero_points else found
+    if plan.bias is not None:
+        found.append(lowering.constant(spec.pack_channels(plan.bias), f32))
+    return found + spec.epilogue.constants(lowering, plan)

@@ -18,7 +18,7 @@ from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kerne
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
-from qcomp.transforms.lower_to_loop.weighted import Task, start_values, zero_points
+from qcomp.transforms.lower_to_loop.weighted import Task, start_values
 
 PIXELS = 7
 """Output pixels of a row that are accumulated together."""
@@ -90,13 +90,11 @@ class DepthwiseKernel:
         ]
         if spec.integer:
             found.append(("multiplier", MemRefType(f32, (self.padded,))))
-            if spec.shift:
-                found.append(("bias", MemRefType(i32, (self.padded,))))
-            if spec.reads_zero_points:
-                found.append(("zero_points", MemRefType(i32, (2,))))
+            if spec.biased:
+                found.append(("bias", MemRefType(f32, (self.padded,))))
+            found += spec.arguments()
         if spec.residual and self.residual is not None:
             found.append(("residual", MemRefType(i8, self.residual)))
-            found.append(("residual_multiplier", MemRefType(f32, (1,))))
         found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
         return found
 
@@ -118,7 +116,6 @@ def lower_depthwise(
     arguments += _channel_constants(lowering, task.bias, plan, spec, taps)
     if residual is not None and plan is not None:
         arguments.append(residual.value)
-        arguments.append(lowering.constant(np.array([plan.residual_multiplier], np.float32), f32))
     arguments.append(y.value)
     lowering.call(spec, "depthwise", lambda name: build_depthwise(spec, name, where), arguments, where)
 
@@ -131,9 +128,9 @@ def _channel_constants(
         return [lowering.constant(spec.pack(start), f32)]
     start = spec.pack(start_values(plan, taps))
     found = [lowering.constant(start, i32), lowering.constant(spec.pack(plan.multiplier), f32)]
-    if plan.shift:
-        found.append(lowering.constant(spec.pack(plan.bias), i32))
-    return [*found, lowering.constant(zero_points(plan), i32)] if spec.epilogue.reads_zero_points else found
+    if plan.bias is not None:
+        found.append(lowering.constant(spec.pack(plan.bias), f32))
+    return found + spec.epilogue.constants(lowering, plan)
 
 
 def build_depthwise(spec: DepthwiseKernel, name: str, where: LocationAttr) -> FuncOp:

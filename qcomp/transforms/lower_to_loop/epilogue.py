@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What happens to an accumulator tile in registers: shift, bias, scale, residual, activation, rounding, narrowing.
+"""What happens to an accumulator tile in registers: scale, bias, residual, activation, rounding, narrowing.
 
 The formula is that of `qcomp.interpreter.reference.integer_plan`. Constants that differ between layers of equal shape
 come from buffers, so that those layers share a kernel.
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import MemRefType, f32, i32
+from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, largest_distance
 from qcomp.transforms.lower_to_loop.builder import Builder
+from qcomp.transforms.lower_to_loop.driver import Lowering
 
 ROUND_LIMIT = 2.0**22
 
@@ -25,13 +27,13 @@ ROUND_LIMIT = 2.0**22
 class Epilogue:
     """What a kernel's code depends on. `integer` False: a float accumulator, where only `clamp` applies.
 
-    shift: of the accumulator; quantized: the result is codes in [low, high], its zero point not 0 if `offset`;
+    biased: a bias is added; quantized: the result is codes in [low, high], its zero point not 0 if `offset`;
     residual: one is added, read as `residual_unsigned`, its zero point not 0 if `residual_offset`; bounded: rounding
     cannot saturate; clamp: real bounds for a float result.
     """
 
     integer: bool
-    shift: int = 0
+    biased: bool = False
     quantized: bool = False
     low: int = 0
     high: int = 0
@@ -43,16 +45,41 @@ class Epilogue:
     residual_offset: bool = False
 
     @property
+    def reads_scales(self) -> bool:
+        """Whether scales of the result or the residual take part."""
+        return self.integer and (self.quantized or self.residual)
+
+    @property
     def reads_zero_points(self) -> bool:
         """Whether zero points of the result or the residual take part."""
         return self.offset or self.residual_offset
+
+    def arguments(self) -> list[tuple[str, MemRefType[Attribute]]]:
+        """The kernel's arguments that are the same for all channels."""
+        found: list[tuple[str, MemRefType[Attribute]]] = []
+        if self.reads_scales:
+            found.append(("scales", MemRefType(f32, (2,))))
+        if self.reads_zero_points:
+            found.append(("zero_points", MemRefType(i32, (2,))))
+        return found
+
+    def constants(self, lowering: Lowering, plan: IntegerPlan) -> list[SSAValue]:
+        """The buffers of `arguments`."""
+        found: list[SSAValue] = []
+        if self.reads_scales:
+            scales = [1 if value is None else value for value in (plan.inverse, plan.residual_multiplier)]
+            found.append(lowering.constant(np.array(scales, np.float32), f32))
+        if self.reads_zero_points:
+            zeros = [0 if encoding is None else encoding.zero_point for encoding in (plan.output, plan.residual)]
+            found.append(lowering.constant(np.array(zeros, np.int32), i32))
+        return found
 
     @staticmethod
     def of(plan: IntegerPlan) -> Epilogue:
         """The epilogue of an integer contraction."""
         residual = plan.residual
         return Epilogue(
-            True, plan.shift, plan.output is not None, plan.act_min, plan.act_max,
+            True, plan.bias is not None, plan.output is not None, plan.act_min, plan.act_max,
             residual is not None, residual is not None and not residual.signed,
             _largest(plan) <= ROUND_LIMIT, None if plan.output is not None else plan.activation,
             plan.output is not None and plan.output.zero_point != 0, residual is not None and residual.zero_point != 0,
@@ -61,20 +88,23 @@ class Epilogue:
 
 def _largest(plan: IntegerPlan) -> float:
     """The largest magnitude that is rounded, with a margin for the rounding on the way."""
-    accumulated = plan.bound.astype(np.float64) * 2.0**plan.shift + np.abs(plan.bias.astype(np.float64))
-    largest = float((accumulated * plan.multiplier).max(initial=0.0))
+    reached = plan.bound * plan.multiplier.astype(np.float64)
+    if plan.bias is not None:
+        reached += np.abs(plan.bias)
+    largest = float(reached.max(initial=0.0))
     if plan.residual is not None and plan.residual_multiplier is not None:
         largest += largest_distance(plan.residual) * float(plan.residual_multiplier)
-    return largest * 1.0001
+    return largest * float(plan.inverse or 1) * 1.0001
 
 
 @dataclass
 class Operands:
-    """Tiles and scalars that an epilogue reads. bias, multiplier: tiles over channels; offsets: i32 scalars."""
+    """Tiles and scalars that an epilogue reads. multiplier, bias: tiles over channels; zero points: i32 scalars."""
 
     bias: SSAValue | None = None
     multiplier: SSAValue | None = None
     residual: SSAValue | None = None
+    inverse: SSAValue | None = None
     residual_multiplier: SSAValue | None = None
     zero_point: SSAValue | None = None
     residual_zero_point: SSAValue | None = None
@@ -85,8 +115,10 @@ class Operands:
             self.zero_point = b.load(use["zero_points"], [0])
         if spec.residual_offset:
             self.residual_zero_point = b.load(use["zero_points"], [1])
+        if spec.quantized:
+            self.inverse = b.load(use["scales"], [0])
         if spec.residual:
-            self.residual_multiplier = b.load(use["residual_multiplier"], [0])
+            self.residual_multiplier = b.load(use["scales"], [1])
 
 
 def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> SSAValue:
@@ -94,10 +126,9 @@ def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> 
     shape = loop.tile_shape(acc.type)
     if not spec.integer:
         return _clamped(b, spec, acc)
-    if spec.shift and use.bias is not None:
-        acc = b.add(arith.ShLIOp(acc, b.integer(spec.shift, shape)))
-        acc = b.sum(acc, b.broadcast(use.bias, shape))
     total = _scaled(b, acc, use.multiplier, shape)
+    if spec.biased and use.bias is not None:
+        total = b.add(arith.AddfOp(total, b.broadcast(use.bias, shape)))
     if spec.residual and use.residual is not None:
         codes = b.add(loop.ExtendOp(use.residual, spec.residual_unsigned))
         if use.residual_zero_point is not None:
@@ -105,6 +136,8 @@ def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> 
         total = b.add(arith.AddfOp(total, _scaled(b, codes, use.residual_multiplier, shape)))
     if not spec.quantized:
         return _clamped(b, spec, total)
+    if use.inverse is not None:
+        total = b.add(arith.MulfOp(total, b.broadcast(use.inverse, shape)))
     codes = b.add(loop.RoundOp(total, spec.bounded))
     if use.zero_point is not None:
         codes = b.sum(codes, b.broadcast(use.zero_point, shape))

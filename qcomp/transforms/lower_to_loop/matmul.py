@@ -28,7 +28,7 @@ from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, regions
-from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values, zero_points
+from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values
 
 _PLAIN_LANES, _PLAIN_TILE = 4, Tile(1, 2, 1)
 """Columns and rows that plain code accumulates together."""
@@ -111,11 +111,10 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
         arguments.append(lowering.constant(spec.pack_channels(np.zeros(channels, np.float32)), f32))
     else:
         multiplier = np.broadcast_to(plan.multiplier, (channels,))
-        wide = replace(plan, multiplier=multiplier, bias=np.zeros(channels, np.int32))
+        wide = replace(plan, multiplier=multiplier, start=np.zeros(channels, np.int32))
         arguments.append(lowering.constant(spec.pack_channels(start_values(wide, taps)), i32))
         arguments.append(lowering.constant(spec.pack_channels(wide.multiplier), f32))
-        if epilogue.reads_zero_points:
-            arguments.append(lowering.constant(zero_points(plan), i32))
+        arguments += epilogue.constants(lowering, plan)
     arguments.append(lowering.view(target, MemRefType(target.element, output)))
     where = op.location
     lowering.call(spec, "matmul", lambda name: build_contraction(spec, name, where), arguments, where)
@@ -145,8 +144,7 @@ def _by_tensor(
     arguments = [lowering.view(lhs, MemRefType(lhs.element, left)), lowering.view(rhs, MemRefType(rhs.element, right))]
     if plan is not None:
         arguments.append(lowering.constant(plan.multiplier, f32))
-        if spec.epilogue.reads_zero_points:
-            arguments.append(lowering.constant(zero_points(plan), i32))
+        arguments += spec.epilogue.constants(lowering, plan)
     arguments.append(lowering.view(target, MemRefType(target.element, result)))
     lowering.call(spec, "matmul", lambda name: _build(spec, name, where), arguments, where)
 
@@ -159,8 +157,7 @@ def _build(spec: MatmulKernel, name: str, where: LocationAttr) -> FuncOp:
     ]  # fmt: skip
     if integer:
         arguments.append(("multiplier", MemRefType(f32, (spec.multipliers,))))
-        if spec.epilogue.reads_zero_points:
-            arguments.append(("zero_points", MemRefType(i32, (2,))))
+        arguments += spec.epilogue.arguments()
     arguments.append(("y", MemRefType(i8 if spec.epilogue.quantized else f32, spec.result)))
     func, b, values = kernel(name, arguments, where)
     use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}

@@ -120,14 +120,6 @@ def in_arena(lowering: Lowering, x: Buffer, run: int, where: LocationAttr) -> Bu
 
 
 def start_values(plan: IntegerPlan, taps: Array) -> Array:
-    """What accumulators start from: -zx * sum(wq), and the bias when it is not shifted."""
-    start = -plan.input.zero_point * taps.astype(np.int64).reshape(taps.shape[0], -1).sum(axis=1)
-    if not plan.shift:
-        start = start + plan.bias
-    return start.astype(np.int32)
-
-
-def zero_points(plan: IntegerPlan) -> Array:
-    """Zero points of the result and of the residual."""
-    encodings = (plan.output, plan.residual)
-    return np.array([0 if encoding is None else encoding.zero_point for encoding in encodings], np.int32)
+    """What accumulators start from: -zx * sum(wq), and a bias in codes."""
+    sums = taps.astype(np.int64).reshape(taps.shape[0], -1).sum(axis=1)
+    return (plan.start - plan.input.zero_point * sums).astype(np.int32)

@@ -72,15 +72,17 @@ def plain_finish(acc: Array, plan: IntegerPlan, residual: Array | None, axis: in
     """The documented formula, element by element in int32 and float32."""
     moved = np.moveaxis(acc, axis, -1)
     assert (np.abs(moved) <= plan.bound).all()
-    held = (moved << plan.shift) + plan.bias
+    held = moved + plan.start
     assert (np.abs(held) < 2**31).all()
     real = held.astype(np.int32).astype(np.float32) * plan.multiplier
+    if plan.bias is not None:
+        real = real + plan.bias
     if residual is not None:
         assert plan.residual is not None and plan.residual_multiplier is not None
         other = (np.moveaxis(residual, axis, -1).astype(np.int64) - plan.residual.zero_point).astype(np.float32)
         real = real + other * plan.residual_multiplier
     assert real.dtype == np.float32 and plan.output is not None
-    codes = np.rint(real).astype(np.int64) + plan.output.zero_point
+    codes = np.rint(real * plan.inverse).astype(np.int64) + plan.output.zero_point
     return np.moveaxis(np.clip(codes, plan.act_min, plan.act_max), -1, axis).astype(plan.output.dtype)
 
 
@@ -177,16 +179,17 @@ def test_ties_round_to_even():
         assert integer_linear(codes, w, plan).tolist() == expected.tolist()
 
 
-def test_shifted_bias_to_the_last_bit():
-    """Small sums of a float result show every bit of (acc << k) + bias_k."""
+def test_bias_to_the_last_bit():
+    """A float result is float32(acc) * multiplier + bias, product and sum each rounded."""
     rng = np.random.default_rng(12)
     kind = weight_encoding(rng, 5)
     x, w = random_codes(rng, I8, 40, 2), random_codes(rng, kind, 5, 2)
     bias = rng.normal(0, 0.01, 5).astype(np.float32)
     plan = integer_plan(w, I8, kind, None, bias=bias)
-    held = (((x.astype(np.int64) - I8.zero_point) @ w.T.astype(np.int64)) << plan.shift) + plan.bias
-    assert plan.shift == 12 and (np.abs(held) < 2**24).sum() > 20
-    assert same_bits(integer_linear(x, w, plan), held.astype(np.int32).astype(np.float32) * plan.multiplier)
+    acc = (x.astype(np.int64) - I8.zero_point) @ w.T.astype(np.int64)
+    product = acc.astype(np.float32) * plan.multiplier
+    assert not np.array_equal(product + bias, (acc * plan.multiplier.astype(np.float64) + bias).astype(np.float32))
+    assert same_bits(integer_linear(x, w, plan), product + bias)
 
 
 def test_linear_and_matmul():
@@ -213,7 +216,7 @@ def test_linear_and_matmul():
     )
     (codes,) = interpret(module, lhs, rhs)
     acc = (lhs.astype(np.int64) - U8.zero_point) @ rhs.astype(np.int64)
-    real = acc.astype(np.float32) * np.float32(U8.scale * symmetric.scale / OUT.scale)
+    real = acc.astype(np.float32) * np.float32(U8.scale * symmetric.scale) * np.float32(1 / OUT.scale)
     expected = np.clip(np.rint(real) + OUT.zero_point, -128, 127)
     assert np.array_equal(codes, expected)
 
