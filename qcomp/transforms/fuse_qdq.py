@@ -11,9 +11,10 @@
  => %q = nn.conv2d %x, %w bias(%b) residual(%y) {..., activation = #nn.relu} : ... -> tensor<1x4x6x7x!qy>
 
 On codes an op means its integer reference (`qcomp.interpreter`): contractions accumulate exactly in int32, proved not
-to overflow, and differ from the float graph by the rounding of its sums; mean and sum alike; everything else gives the
-same codes. A contraction that no quantize follows computes on codes and gives a float result.
-Data movement moves codes where both encodings are the same, else a `quant.requantize` does the rest, exactly.
+to overflow, and differ from the float graph by the rounding of its sums; bias and residual are added in float32 as
+there; mean and sum alike; everything else gives the same codes. A contraction that no quantize follows computes on
+codes and gives a float result. Data movement moves codes where both encodings are the same, else a `quant.requantize`
+does the rest, exactly.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from qcomp.dialects.nn import (
     AdaptiveAvgPoolOp,
     AdaptiveMaxPoolOp,
-    AddOp,
     AmaxOp,
     AvgPoolOp,
     BinaryOp,
@@ -46,7 +46,7 @@ from qcomp.dialects.nn import (
     UnaryOp,
     WeightedOp,
 )
-from qcomp.dialects.nn.base import Shape, shape, tensor
+from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import QuantizeOp
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.coded_ops import Coded, Moved, average_pool, elementwise, movement, reduction
@@ -107,62 +107,28 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return Refusal(f"{op.name} has no integer form")
 
 
-@dataclass(frozen=True)
-class FloatResult:
-    """A contraction on codes whose result stays float; a bias that does not fit the integers is added in float."""
-
-    fused: Contraction | Product
-    apart: SSAValue | None = None
-
-
-class FuseWithFloatResult(Rule[Operation, FloatResult]):
+class FuseWithFloatResult(Rule[Operation, Contraction | Product]):
     """conv(dequantize(x), dequantize(w)) => conv(x, w) with a float result; linear and matmul alike.
 
-    Precondition: as above for operands. When only the bias stands in the way (it does not fit int32), it is added
-    behind the contraction.
+    Precondition: as above for operands.
     """
 
     matches: ClassVar = (WeightedOp, MatmulOp)
 
-    def plan(self, op: Operation) -> FloatResult | Refusal | None:
+    def plan(self, op: Operation) -> Contraction | Product | Refusal | None:
         if all(codes_of(operand) is None for operand in op.operands[:2]):
             return None
         if isinstance(op, MatmulOp):
-            fused = product(op, None)
-            return fused if isinstance(fused, Refusal) else FloatResult(fused)
+            return product(op, None)
         assert isinstance(op, WeightedOp)
-        return _float_result(op)
+        fused = contraction(op, op.residual, op.activation)
+        problem = None if isinstance(fused, Refusal) else integer_problem(fused, None)
+        return fused if problem is None else Refusal(problem)
 
-    def apply(self, op: Operation, plan: FloatResult, rewriter: Rewriter) -> None:
+    def apply(self, op: Operation, plan: Contraction | Product, rewriter: Rewriter) -> None:
         operands = tuple(op.operands)
-        kind = tensor(op.results[0])
-        fused = plan.fused.build(kind)
-        if plan.apart is None:
-            rewriter.replace(op, fused)
-        else:
-            assert isinstance(op, WeightedOp)
-            bias = ReshapeOp(plan.apart, _along_channels(op))
-            rewriter.replace(op, fused, bias, AddOp(fused.result, bias.result, kind, op.activation))
+        rewriter.replace(op, plan.build(tensor(op.results[0])))
         rewriter.erase_dead(*operands)
-
-
-def _float_result(op: WeightedOp) -> FloatResult | Refusal:
-    fused = contraction(op, op.residual, op.activation)
-    if isinstance(fused, Refusal):
-        return fused
-    problem = integer_problem(fused, None)
-    if problem is None:
-        return FloatResult(fused)
-    bare = Contraction(op, fused.input, fused.weight, None, None, None)
-    if op.bias is None or op.residual is not None or integer_problem(bare, None) is not None:
-        return Refusal(problem)
-    return FloatResult(bare, op.bias)
-
-
-def _along_channels(op: WeightedOp) -> Shape:
-    """The shape in which the bias of `op` broadcasts over its result."""
-    rank = len(shape(op.result))
-    return (shape(op.weight)[0], *(1,) * (rank - 1 - op.channel_axis % rank))
 
 
 @dataclass(frozen=True)

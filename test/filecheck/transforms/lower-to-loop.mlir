@@ -27,7 +27,14 @@ func.func @main(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>) -> (tensor<3x5xf32> {n
 // CHECK:         arith.constant 7 : i8
 // CHECK-LABEL: func.func private @conv2d_0
 // CHECK:         loop.contract {{.*}} {lhs_unsigned} : vector<1x1x1xi8>, vector<1x1x1xi8> -> vector<1x1x1x1xi32>
-// CHECK:         arith.shli
+// CHECK:         loop.to_float
+// CHECK-NEXT:    loop.broadcast
+// CHECK-NEXT:    arith.mulf
+// CHECK-NEXT:    loop.broadcast
+// CHECK-NEXT:    arith.addf
+// CHECK-NEXT:    loop.broadcast
+// CHECK-NEXT:    arith.mulf
+// CHECK-NEXT:    loop.round
 // CHECK:         loop.narrow {{.*}} {min = 11 : i64, max = 255 : i64}
 // VNNI-LABEL: func.func private @conv2d_0
 // VNNI:         loop.contract {{.*}} {lhs_unsigned} : vector<{{[0-9]+}}x{{[0-9]+}}x4xi8>, vector<1x16x4xi8>

@@ -210,7 +210,8 @@ def test_a_bias_over_a_tiny_weight_scale(tiny: float):
     run_passes(module, "duplicate-dequantize,O2,integer", verify=True)
     (linear,) = ops(module, nn.LinearOp)
     assert isinstance(linear, nn.LinearOp)
-    assert linear.bias is None and encoding_of(linear.input.type) == X
+    assert linear.bias is not None and encoding_of(linear.input.type) == X
+    assert encoding_of(linear.result.type) == Y
 
 
 def test_one_bias_of_two_convolutions_with_unlike_inputs():
