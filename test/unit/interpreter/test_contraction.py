@@ -81,7 +81,7 @@ def plain_finish(acc: Array, plan: IntegerPlan, residual: Array | None, axis: in
         assert plan.residual is not None and plan.residual_multiplier is not None
         other = (np.moveaxis(residual, axis, -1).astype(np.int64) - plan.residual.zero_point).astype(np.float32)
         real = real + other * plan.residual_multiplier
-    assert real.dtype == np.float32 and plan.output is not None
+    assert real.dtype == np.float32 and plan.output is not None and plan.inverse is not None
     codes = np.rint(real * plan.inverse).astype(np.int64) + plan.output.zero_point
     return np.moveaxis(np.clip(codes, plan.act_min, plan.act_max), -1, axis).astype(plan.output.dtype)
 
