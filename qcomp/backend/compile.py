@@ -26,6 +26,7 @@ from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import assembler_weights, c_weights
 from qcomp.dialects.quant import ObserveOp, encoding_of
 from qcomp.errors import QcompError
+from qcomp.refusals import RefusalError
 from qcomp.transforms.duplicate_dequantize import PRIVATE_DEQUANTIZE
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.plan_memory import BOUND
@@ -89,8 +90,19 @@ def emit(
     name: str | None = None, verify: bool = False,
 ) -> Emitted:  # fmt: skip
     """The first half of `compile`: everything that needs no C compiler."""
+    _choose_target(target)
+    try:
+        module, title = import_program(program, example_inputs)
+    except RefusalError:
+        from qcomp.backend.check import check_program
+
+        raise check_program(program, target, example_inputs, opt_level).error() from None
+    return emit_module(module, target, opt_level, name or title, verify)
+
+
+def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify: bool = False) -> Emitted:
+    """`emit` of a module, which is changed. Raises QcompError, a RefusalError when several ops are refused."""
     chosen, notes = _choose_target(target)
-    module, title = import_program(program, example_inputs)
     mark_values(module)
     interface = interface_of(module)
     steps = pipelines(module, chosen, opt_level)
@@ -100,7 +112,7 @@ def emit(
         run_passes(module, steps.integer, verify)
     loops = module.clone()
     run_passes(loops, steps.loops, verify)
-    emitted = emit_program(loops, chosen, name or title)
+    emitted = emit_program(loops, chosen, name)
     report = _report(reference, module, loops, refusals, emitted, chosen, notes)
     manifest = Manifest(emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report)
     return Emitted(emitted, manifest, chosen, module, reference)

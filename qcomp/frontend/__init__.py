@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from qcomp.frontend.graph import Graph
-    from qcomp.frontend.refusals import Refusal
+    from qcomp.refusals import Refusal
 
-__all__ = ["check", "from_torch", "read_graph"]
+__all__ = ["check", "from_torch", "read_graph", "supported_part"]
 
 
 def from_torch(program: object, example_inputs: Sequence[object] | None = None) -> ModuleOp:
@@ -38,6 +38,19 @@ def from_torch(program: object, example_inputs: Sequence[object] | None = None) 
 
     graph = read_graph(program, example_inputs)
     return import_graph(graph, bind_symbols(graph, example_inputs))
+
+
+def supported_part(
+    program: object, example_inputs: Sequence[object] | None = None
+) -> tuple[ModuleOp, list[Refusal]]:
+    """The module of what can be imported (all of it when nothing is refused), and what cannot.
+
+    Raises QcompError for what `from_torch` refuses as a whole, such as a damaged file.
+    """
+    from qcomp.frontend.importer import import_supported
+
+    graph = read_graph(program, example_inputs)
+    return import_supported(graph, bind_symbols(graph, example_inputs))
 
 
 def check(program: object, example_inputs: Sequence[object] | None = None) -> list[Refusal]:

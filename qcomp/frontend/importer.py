@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.element import element_type
 from qcomp.dialects.location import location
+from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, attribute_location, tensor_type
@@ -26,8 +27,8 @@ from qcomp.frontend.graph import OBSERVE, Argument, Graph, Location, Meta, Node,
 from qcomp.frontend.ops import HANDLERS
 from qcomp.frontend.ops.table import hint_for
 from qcomp.frontend.pytree import Tree
-from qcomp.frontend.refusals import Refusal, refusal_error
 from qcomp.frontend.symbols import Expr
+from qcomp.refusals import Refusal, refusal_error
 
 
 def import_graph(graph: Graph, symbols: Mapping[str, int] | None = None) -> ModuleOp:
@@ -36,6 +37,16 @@ def import_graph(graph: Graph, symbols: Mapping[str, int] | None = None) -> Modu
     if work.refusals:
         raise refusal_error(work.refusals)
     return work.module()
+
+
+def import_supported(graph: Graph, symbols: Mapping[str, int] | None = None) -> tuple[ModuleOp, list[Refusal]]:
+    """A module of `graph` and everything in it that cannot be imported.
+
+    Where there is such, the module is a stand-in that computes the rest: what a refused op would have given is an
+    argument, what nobody reads a result.
+    """
+    work = _Importer(graph, dict(symbols or {}))
+    return (work.stand_in_module() if work.refusals else work.module()), work.refusals
 
 
 def list_refusals(graph: Graph, symbols: Mapping[str, int] | None = None) -> list[Refusal]:
@@ -212,6 +223,19 @@ class _Importer:
             module.verify()
         except VerifyException as error:
             raise QcompError(f"the imported module does not verify: {str(error)[:300]}", code="internal") from None
+        return module
+
+    def stand_in_module(self) -> ModuleOp:
+        """A module of the ops that could be imported."""
+        block = self.builder.block
+        for value in list(self._stand_ins.args):
+            value.replace_all_uses_with(block.insert_arg(value.type, len(block.args)))
+        ops = [op for op in block.ops if not isinstance(op, ConstantOp)]
+        loose = [result for op in ops for result in op.results if not result.uses]
+        block.add_op(ReturnOp(*loose))
+        kinds = [value.type for value in block.args], [value.type for value in loose]
+        module = ModuleOp([FuncOp("main", kinds, Region(block), "public")])
+        module.verify()
         return module
 
     def _output(self, value: Argument, results: list[SSAValue]) -> Tree:

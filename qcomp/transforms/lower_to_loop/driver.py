@@ -8,6 +8,7 @@ work with: operands as buffers, results as buffers, constants, calls. Equal kern
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
@@ -19,17 +20,20 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     UnitAttr,
+    f32,
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from qcomp.backend.target import Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
+from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
+from qcomp.refusals import RefusalError, refusal_of
 from qcomp.transforms.lower_to_loop.buffers import (
     Border,
     Buffer,
@@ -78,26 +82,38 @@ class Lowering:
         self._converted: dict[tuple[SSAValue, Layout], Buffer] = {}
         self.block = Block()
         self._outputs: dict[SSAValue, list[SSAValue]] = {}
+        self._refusals: list[QcompError] = []
 
     def run(self) -> list[FuncOp]:
-        """The loop-level functions: kernels and main."""
+        """The loop-level functions: kernels and main. Raises QcompError; a RefusalError when it refuses several ops."""
         results = cast(ReturnOp, self.source.body.block.last_op).arguments
-        self._located(self.source, self._arguments)
+        for value in self.source.body.block.args:
+            self._port(value, self._argument)
         for value in results:
-            kind = MemRefType(storage_element(value), static_shape(value))
-            place = self.block.insert_arg(kind, len(self.block.args))
-            place.name_hint = "y"
-            self._outputs.setdefault(value, []).append(place)
+            self._port(value, self._result)
         for op in self.source.body.block.ops:
             self._operation(op)
+        if self._refusals:
+            raise self._error()
         for value in results:
             self._deliver(value)
         self.block.add_op(ReturnOp())
         return [*self.kernels.values(), self._main(results)]
 
-    def _arguments(self) -> None:
-        for value in self.source.body.block.args:
-            self._argument(value)
+    def _port(self, value: SSAValue, act: Callable[[SSAValue], None]) -> None:
+        """Do `act` for an argument or result of main; a refusal is kept."""
+        try:
+            self._located(self.source, lambda: act(value))
+        except QcompError as problem:
+            self._refusals.append(problem)
+            if isinstance(value, BlockArgument):
+                self._stand_in(value, self.source.location)
+
+    def _result(self, value: SSAValue) -> None:
+        kind = MemRefType(storage_element(value), static_shape(value))
+        place = self.block.insert_arg(kind, len(self.block.args))
+        place.name_hint = "y"
+        self._outputs.setdefault(value, []).append(place)
 
     @staticmethod
     def _located(op: Operation, act: Callable[[], None]) -> None:
@@ -118,10 +134,34 @@ class Lowering:
     def _operation(self, op: Operation) -> None:
         if isinstance(op, nn.ConstantOp | ReturnOp):
             return
-        function = _LOWERINGS.get(type(op))
-        if function is None:
-            raise QcompError.at(op, "is not lowered to loops", code="lower")
-        self._located(op, lambda: self._lower(function, op))
+        try:
+            function = _LOWERINGS.get(type(op))
+            if function is None:
+                raise QcompError.at(op, "is not lowered to loops", code="lower")
+            self._located(op, lambda: self._lower(function, op))
+        except QcompError as problem:
+            self._refusals.append(problem)
+        except Exception:
+            if not self._refusals:  # else it may come from a stand-in
+                raise
+        else:
+            return
+        for value in op.results:
+            self._stand_in(value, op.location)
+
+    def _stand_in(self, value: SSAValue, where: LocationAttr) -> None:
+        """A buffer for a result that was refused, so that later refusals show in the same error."""
+        sizes, element = tuple(max(size, 1) for size in shape(value)), f32
+        with suppress(QcompError):
+            element = storage_element(value)
+        memref = self.allocate(MemRefType(element, sizes), where)
+        self.buffers.setdefault(value, Buffer(memref, sizes, Layout(False), encoding_of(value.type), element))
+
+    def _error(self) -> QcompError:
+        if len(self._refusals) == 1:
+            return self._refusals[0]
+        refusals = [refusal_of(problem, "lower") for problem in self._refusals]
+        return RefusalError(refusals, f"cannot be compiled for {self.target.name}", "lower")
 
     def _lower(self, function: Lower, op: Operation) -> None:
         if 0 in static_shape(op.results[0]):
