@@ -39,13 +39,15 @@ class Call(nn.Module):
         return self.function(*args)
 
 
-def compare(function: Callable[..., Any], *inputs: torch.Tensor, tolerance: float = 2e-6) -> None:
-    """`function` on `inputs`, pre-dispatch and decomposed: same types, shapes and numbers as in eager."""
+def compare(
+    function: Callable[..., Any], *inputs: torch.Tensor, tolerance: float = 2e-6, decomposed: bool = True
+) -> None:
+    """`function` pre-dispatch and, with `decomposed`, in core ATen: types, shapes and numbers of eager."""
     model = Call(function).eval()
     with torch.no_grad():
         expected = tree_leaves(model(*(value.clone() for value in inputs)))
     program = torch.export.export(model, inputs)
-    for form in (program, program.run_decompositions()):
+    for form in (program, program.run_decompositions()) if decomposed else (program,):
         module = from_torch(form)
         main = module.body.block.first_op
         assert isinstance(main, FuncOp) and main.res_attrs is not None

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from qcomp.frontend.ops import (
+    attention,
     convolution,
     creation,
+    einsum,
     elementwise,
     linear,
     norm,
@@ -22,8 +24,10 @@ from qcomp.frontend.ops.table import HANDLERS, Handler
 __all__ = [
     "HANDLERS",
     "Handler",
+    "attention",
     "convolution",
     "creation",
+    "einsum",
     "elementwise",
     "linear",
     "norm",

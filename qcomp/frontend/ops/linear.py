@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -50,7 +51,7 @@ def _transposed(value: SSAValue) -> SSAValue | None:
     return None
 
 
-@op("mm.default", "bmm.default", "matmul.default")
+@op("mm.default", "bmm.default", "matmul.default", "linalg_matmul.default")
 def matmul(b: Builder, node: Node) -> Result:
     """torch.matmul: vectors count as a row on the left and as a column on the right."""
     left = b.tensor(node, "self")
@@ -61,18 +62,70 @@ def matmul(b: Builder, node: Node) -> Result:
     return _matmul(b, left, right)
 
 
-@op("dot.default", "mv.default")
+@op("dot.default", "mv.default", "vdot.default", "inner.default")
 def vector_product(b: Builder, node: Node) -> Result:
-    """Products with a vector on the right."""
-    return _matmul(b, b.tensor(node, "self"), b.tensor(node, "tensor" if node.argument("tensor") else "vec"))
+    """Products with a vector on the right; `inner` sums over the last dimensions of both."""
+    left = b.tensor(node, "self")
+    name = next(name for name in ("tensor", "vec", "other") if node.argument(name) is not None)
+    right = b.tensor(node, name)
+    if node.target != "aten.inner.default":
+        return _matmul(b, left, right)
+    if not shape_of(left) or not shape_of(right):
+        return b.add(nn.MulOp(left, right))
+    rows = _reshape(b, right, (prod(shape_of(right)[:-1]), shape_of(right)[-1]))
+    product = _matmul(b, left, b.add(nn.PermuteOp(rows, (1, 0))))
+    return _reshape(b, product, (*shape_of(left)[:-1], *shape_of(right)[:-1]))
+
+
+@op("outer.default", "ger.default")
+def outer(b: Builder, node: Node) -> Result:
+    """Each element of one vector times each of another."""
+    left, right = b.tensor(node, "self"), b.tensor(node, "vec2")
+    return b.add(nn.MulOp(_reshape(b, left, (*shape_of(left), 1)), right))
+
+
+def _combined(b: Builder, node: Node, product: SSAValue) -> SSAValue:
+    """beta * self + alpha * product; self is not read when beta is 0."""
+    product = _scale(b, product, b.number(node, "alpha", 1))
+    beta = b.number(node, "beta", 1)
+    return product if beta == 0 else b.add(nn.AddOp(_scale(b, b.tensor(node, "self"), beta), product))
 
 
 @op("baddbmm.default")
 def baddbmm(b: Builder, node: Node) -> Result:
     """beta * self + alpha * batch1 @ batch2."""
-    product = _scale(b, _matmul(b, b.tensor(node, "batch1"), b.tensor(node, "batch2")), b.number(node, "alpha", 1))
-    beta = b.number(node, "beta", 1)
-    return product if beta == 0 else b.add(nn.AddOp(_scale(b, b.tensor(node, "self"), beta), product))
+    return _combined(b, node, _matmul(b, b.tensor(node, "batch1"), b.tensor(node, "batch2")))
+
+
+@op("addbmm.default")
+def addbmm(b: Builder, node: Node) -> Result:
+    """The same, summed over the batch."""
+    left, right = b.tensor(node, "batch1"), b.tensor(node, "batch2")
+    (batch, rows, inner), columns = shape_of(left), shape_of(right)[-1]
+    flat = _reshape(b, b.add(nn.PermuteOp(left, (1, 0, 2))), (rows, batch * inner))
+    return _combined(b, node, b.add(nn.MatmulOp(flat, _reshape(b, right, (batch * inner, columns)))))
+
+
+@op("addmv.default")
+def addmv(b: Builder, node: Node) -> Result:
+    """beta * self + alpha * mat @ vec."""
+    return _combined(b, node, _matmul(b, b.tensor(node, "mat"), b.tensor(node, "vec")))
+
+
+@op("addr.default")
+def addr(b: Builder, node: Node) -> Result:
+    """beta * self + alpha * outer(vec1, vec2)."""
+    left, right = b.tensor(node, "vec1"), b.tensor(node, "vec2")
+    return _combined(b, node, b.add(nn.MulOp(_reshape(b, left, (*shape_of(left), 1)), right)))
+
+
+@op("linalg_multi_dot.default", "chain_matmul.default")
+def multi_dot(b: Builder, node: Node) -> Result:
+    """A product of several matrices; the first and the last may be vectors."""
+    product, *rest = b.tensors(node, "tensors" if node.argument("tensors") is not None else "matrices")
+    for matrix in rest:
+        product = _matmul(b, product, matrix)
+    return product
 
 
 def _matmul(b: Builder, left: SSAValue, right: SSAValue) -> SSAValue:

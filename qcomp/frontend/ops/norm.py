@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+from math import inf, prod
+
+from xdsl.ir import SSAValue
+
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Result, axis_of, shape_of
+from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops import arithmetic
+from qcomp.frontend.ops.arithmetic import scaled_and_shifted
+from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
 
@@ -31,10 +38,15 @@ def batch_norm(b: Builder, node: Node) -> Result:
     return b.add(_batch_norm(b, node))
 
 
-@op("_native_batch_norm_legit_no_training.default")
+@op(
+    "_native_batch_norm_legit_no_training.default", "native_batch_norm.default", "_native_batch_norm_legit.default",
+    "_native_batch_norm_legit_functional.default", "_batch_norm_no_update.default", "cudnn_batch_norm.default",
+)  # fmt: skip
 def native_batch_norm(b: Builder, node: Node) -> Result:
-    """The core ATen form; the saved statistics of the batch are not offered."""
-    return [b.add(_batch_norm(b, node)), None, None]
+    """The core ATen forms; the saved statistics of the batch are not offered."""
+    if b.flag(node, "training"):
+        raise QcompError("batch_norm in training mode", code="training", hint="call model.eval() before exporting")
+    return [b.add(_batch_norm(b, node)), None, None, None, None]
 
 
 @op("layer_norm.default", "native_layer_norm.default")
@@ -51,11 +63,109 @@ def layer_norm(b: Builder, node: Node) -> Result:
     return result if node.target == "aten.layer_norm.default" else [result, None, None]
 
 
+@op("group_norm.default", "native_group_norm.default")
+def group_norm(b: Builder, node: Node) -> Result:
+    """A layer norm of each group of channels, then factor and shift per channel."""
+    value = b.tensor(node, "input")
+    native = node.target == "aten.native_group_norm.default"
+    groups = b.integer(node, "group" if native else "num_groups")
+    channels = shape_of(value)[1]
+    if groups < 1 or channels % groups:
+        raise QcompError(f"{channels} channels in {groups} groups", code="malformed-graph")
+    normal = _normalized(b, value, groups, b.real(node, "eps", 1e-5))
+    result = scaled_and_shifted(b, normal, b.optional(node, "weight"), b.optional(node, "bias"))
+    return [result, None, None] if native else result
+
+
+def _normalized(b: Builder, value: SSAValue, groups: int, eps: float) -> SSAValue:
+    """[N, C, ...] with mean 0 and variance 1 over each of `groups` of channels of each sample."""
+    batch, channels, *spatial = shape_of(value)
+    size = channels // groups * prod(spatial)
+    rows = reshape_to(b, value, (batch, groups, size))
+    return reshape_to(b, b.add(nn.LayerNormOp(rows, (size,), None, None, eps)), shape_of(value))
+
+
+@op("instance_norm.default")
+def instance_norm(b: Builder, node: Node) -> Result:
+    """A group norm of single channels, or a batch norm when running statistics are used."""
+    if not b.flag(node, "use_input_stats", True):
+        return b.add(_batch_norm(b, node))
+    value = b.tensor(node, "input")
+    normal = _normalized(b, value, shape_of(value)[1], b.real(node, "eps", 1e-5))
+    return scaled_and_shifted(b, normal, b.optional(node, "weight"), b.optional(node, "bias"))
+
+
+@op("_native_batch_norm_legit.no_stats")
+def batch_statistics(b: Builder, node: Node) -> Result:
+    """Statistics of the batch itself: what an instance norm is decomposed to."""
+    value = b.tensor(node, "input")
+    batch, channels, *spatial = shape_of(value)
+    order = (1, 0, *range(2, len(spatial) + 2))
+    moved = permute_to(b, value, order)
+    rows = reshape_to(b, moved, (channels, batch * prod(spatial)))
+    normal = b.add(nn.LayerNormOp(rows, shape_of(rows)[1:], None, None, b.real(node, "eps")))
+    back = permute_to(b, reshape_to(b, normal, shape_of(moved)), order)
+    return [scaled_and_shifted(b, back, b.optional(node, "weight"), b.optional(node, "bias")), None, None]
+
+
+@op("rms_norm.default", "_fused_rms_norm.default")
+def rms_norm(b: Builder, node: Node) -> Result:
+    """x / sqrt(mean(x * x) + eps) * weight; eps defaults to that of the dtype."""
+    value, weight = b.tensor(node, "input"), b.optional(node, "weight")
+    axes = range(len(shape_of(value)))[-len(b.integers(node, "normalized_shape")) :]
+    limits = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+    eps = limits[dtype_of(value)] if node.argument("eps") is None else b.real(node, "eps")
+    square = b.add(nn.MeanOp(arithmetic.multiply(b, value, value), axes, True))
+    result = arithmetic.multiply(b, value, b.add(nn.RsqrtOp(arithmetic.add(b, square, eps))))
+    result = result if weight is None else arithmetic.multiply(b, result, weight)
+    return result if node.target == "aten.rms_norm.default" else [result, None]
+
+
+@op("cosine_similarity.default")
+def cosine_similarity(b: Builder, node: Node) -> Result:
+    """sum(x1 / max(|x1|, eps) * x2 / max(|x2|, eps)) along `dim`."""
+    values = [b.tensor(node, name) for name in ("x1", "x2")]
+    rank = max(len(shape_of(value)) for value in values)
+    axis, eps = axis_of(b.integer(node, "dim", 1), rank) - rank, b.real(node, "eps", 1e-8)
+    sides: list[SSAValue] = []
+    for value in values:
+        length = b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (axis,), True))))
+        sides.append(arithmetic.divide(b, value, b.add(nn.MaximumOp(length, b.scalar(eps, dtype_of(value))))))
+    return b.add(nn.SumOp(arithmetic.multiply(b, sides[0], sides[1]), (axis,), False))
+
+
+@op("pairwise_distance.default")
+def pairwise_distance(b: Builder, node: Node) -> Result:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    difference = arithmetic.subtract(b, b.tensor(node, "x1"), b.tensor(node, "x2"))
+    moved = arithmetic.add(b, difference, b.real(node, "eps", 1e-6))
+    return _length(b, moved, b.real(node, "p", 2.0), b.flag(node, "keepdim"))
+
+
+@op("cdist.default", "_cdist_forward.default")
+def cdist(b: Builder, node: Node) -> Result:
+    """The p-norms of all differences of rows of x1 [..., P, M] and x2 [..., R, M]: [..., P, R]."""
+    left, right = b.tensor(node, "x1"), b.tensor(node, "x2")
+    *lead, rows, size = shape_of(left)
+    *other, columns, _ = shape_of(right)
+    wide = reshape_to(b, left, (*lead, rows, 1, size)), reshape_to(b, right, (*other, 1, columns, size))
+    return _length(b, arithmetic.subtract(b, *wide), b.real(node, "p", 2.0), False)
+
+
+def _length(b: Builder, value: SSAValue, p: float, keep: bool) -> SSAValue:
+    if p == 2:
+        return b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (-1,), keep))))
+    if p == 1:
+        return b.add(nn.SumOp(b.add(nn.AbsOp(value)), (-1,), keep))
+    if p == inf:
+        return b.add(nn.AmaxOp(b.add(nn.AbsOp(value)), (-1,), keep))
+    raise QcompError(f"the distance of order {p} is not supported", code="unsupported-op", hint="1, 2 and inf are")
+
+
 @op("softmax.int", "_softmax.default", "special_softmax.default")
 def softmax(b: Builder, node: Node) -> Result:
     """exp(x - max) / sum along `dim`, in `dtype` when given."""
-    if b.flag(node, "half_to_float"):
-        raise QcompError("softmax from half to float is not supported", code="unsupported-op")
     value, dtype = b.tensor(node, "self"), b.dtype(node)
+    dtype = "float32" if b.flag(node, "half_to_float") else dtype
     value = value if dtype is None else b.cast(value, dtype)
     return b.add(nn.SoftmaxOp(value, axis_of(b.integer(node, "dim"), len(shape_of(value)))))
