@@ -58,7 +58,8 @@ def attend(
         weights = safe_softmax(b, arithmetic.add(b, scores, added), axis)
     else:
         if is_causal:
-            scores = arithmetic.add(b, scores, causal(b, *shape_of(scores)[-2:], dtype_of(scores)))
+            rows, columns = shape_of(scores)[-2:]
+            scores = arithmetic.add(b, scores, causal(b, rows, columns, dtype_of(scores)))
         weights = b.add(nn.SoftmaxOp(scores, axis))
     return b.add(nn.MatmulOp(weights, value)), weights
 

@@ -18,6 +18,7 @@ from qcomp.interpreter.run import interpret
 Q, K, V = r(2, 4, 5, 8), r(2, 4, 7, 8, seed=1), r(2, 4, 7, 6, seed=2)
 MASK = r(2, 1, 5, 7, seed=3) > 0.3
 MASK[0, 0, 2] = False
+TORCH: Any = torch
 ATTEND = F.scaled_dot_product_attention
 CASES: dict[str, Case] = {
     "attention": (
@@ -43,7 +44,7 @@ CASES: dict[str, Case] = {
         (r(2, 3, 4), r(2, 4, 5), r(5)),
     ),
     "tensordot": (
-        lambda x, y: (torch.tensordot(x, y, dims=([1, 2], [1, 0])), torch.tensordot(x, y[:4, 0], 1)),
+        lambda x, y: (TORCH.tensordot(x, y, dims=([1, 2], [1, 0])), torch.tensordot(x, y[:4, 0], 1)),
         (r(2, 3, 4), r(4, 3, 5)),
     ),
     "bilinear": (
@@ -114,7 +115,6 @@ def test_layers(name: str) -> None:
         assert np.allclose(left, right.detach().numpy(), 1e-5, 1e-5)
 
 
-TORCH: Any = torch
 PACKED = (r(24, 8), r(24), r(8, 8), r(8))
 CAUSAL = torch.ones(5, 5, dtype=torch.bool).triu(1)
 PADDED = torch.tensor([[False, False, True, False, True], [False, True, False, False, False]])
