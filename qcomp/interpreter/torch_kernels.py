@@ -29,7 +29,7 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
         nn.MatmulOp: lambda op, v: aten.matmul(v[0], v[1]),
         **_norms(aten),
         **_pools(aten),
-        **_movement(aten),
+        **_movement(torch),
     }
 
 
@@ -156,10 +156,15 @@ def _pools(aten: Any) -> dict[type[Operation], Kernel]:
     }
 
 
-def _movement(aten: Any) -> dict[type[Operation], Kernel]:
+def _movement(torch: Any) -> dict[type[Operation], Kernel]:
+    aten = torch.ops.aten
+
     def pad(op: nn.PadOp, values: Values) -> Any:
         pairs = reversed(list(zip(ints(op.low), ints(op.high), strict=True)))
         return aten.constant_pad_nd(values[0], [size for pair in pairs for size in pair], op.value.value.data)
+
+    def take(op: nn.TakeOp, values: Values) -> Any:
+        return aten.index_select(values[0], op.dim.value.data, torch.tensor(ints(op.indices), dtype=torch.int64))
 
     def cut(op: nn.SliceOp, values: Values) -> Any:
         where = (attr.value.data for attr in (op.dim, op.start, op.end, op.step))
@@ -172,8 +177,19 @@ def _movement(aten: Any) -> dict[type[Operation], Kernel]:
         nn.SliceOp: cut,
         nn.CatOp: lambda op, v: aten.cat(list(v), op.dim.value.data),
         nn.PadOp: pad,
+        nn.TakeOp: take,
+        nn.ResampleOp: lambda op, v: _resample(aten, op.dim.value.data, *v),
         nn.EmbeddingOp: lambda op, v: aten.embedding(v[0], v[1]),
     }
+
+
+def _resample(aten: Any, axis: int, value: Any, indices: Any, weights: Any) -> Any:
+    parts = [
+        aten.index_select(value, axis, indices[:, tap])
+        * weights[:, tap].reshape([-1 if dim == axis else 1 for dim in range(value.dim())])
+        for tap in range(indices.shape[1])
+    ]
+    return sum(parts[1:], parts[0])
 
 
 def _dtype(torch: Any, op: nn.CastOp) -> Any:

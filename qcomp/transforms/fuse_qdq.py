@@ -43,6 +43,7 @@ from qcomp.dialects.nn import (
     ReshapeOp,
     SliceOp,
     SumOp,
+    TakeOp,
     UnaryOp,
     WeightedOp,
 )
@@ -97,7 +98,7 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return average_pool(op, quantize)
         case MeanOp() | SumOp() as op:
             return reduction(op)
-        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp()) as op:
+        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp() | TakeOp()) as op:
             return movement(op, quantize)
         case (MaxPoolOp() | AdaptiveMaxPoolOp() | AmaxOp()) as op:
             return movement(op, quantize)

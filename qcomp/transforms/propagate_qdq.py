@@ -38,6 +38,7 @@ from qcomp.dialects.nn import (
     ReluOp,
     ReshapeOp,
     SliceOp,
+    TakeOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, Shape, ints, shape, tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, RequantizeOp, quantized_type
@@ -47,7 +48,7 @@ from qcomp.transforms.coded_ops import same_fill
 from qcomp.transforms.qdq_pattern import codes_of, encoded
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user
 
-Movement = ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp
+Movement = ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp | TakeOp
 
 
 class MeetDequantize(Rule[QuantizeOp, SSAValue]):
@@ -91,7 +92,7 @@ class SinkDequantize(Rule[Operation, Sunk]):
     axis can be followed through the movement.
     """
 
-    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, MaxPoolOp, AdaptiveMaxPoolOp, ReluOp)
+    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, TakeOp, MaxPoolOp, AdaptiveMaxPoolOp, ReluOp)
 
     def plan(self, op: Operation) -> Sunk | Refusal | None:
         codes = [codes_of(operand) for operand in op.operands]
@@ -147,6 +148,8 @@ def _follow_axis(op: Operation, encoding: Encoding) -> Encoding | None:
         case ReshapeOp():
             place = _same_place(shape(op.input), shape(op.result), axis)
             return _merged(op, encoding) if place is None else encoding.with_axis(place)
+        case TakeOp() if op.dim.value.data != axis:
+            return encoding
         case SliceOp():
             if op.dim.value.data != axis:
                 return encoding

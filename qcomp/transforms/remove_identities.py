@@ -49,6 +49,7 @@ from qcomp.dialects.nn import (
     ReshapeOp,
     SliceOp,
     SubOp,
+    TakeOp,
     UnaryOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape
@@ -80,6 +81,11 @@ def _slice(op: Operation) -> SSAValue | None:
     item = cast(SliceOp, op)
     whole = (0, shape(item.input)[item.dim.value.data], 1)
     return item.input if (item.start.value.data, item.end.value.data, item.step.value.data) == whole else None
+
+
+def _take(op: Operation) -> SSAValue | None:
+    item = cast(TakeOp, op)
+    return item.input if ints(item.indices) == tuple(range(shape(item.input)[item.dim.value.data])) else None
 
 
 def _pad(op: Operation) -> SSAValue | None:
@@ -150,7 +156,7 @@ def _is_filled(value: SSAValue, number: float) -> bool:
 _FORMS: dict[type[Operation], Callable[[Operation], SSAValue | None]] = {
     ReshapeOp: _same, ExpandOp: _same, CastOp: _same, RequantizeOp: _requantize,
     **dict.fromkeys(ADAPTIVE_AVG_POOLS, _averaged), **dict.fromkeys(ADAPTIVE_MAX_POOLS, _same),
-    PermuteOp: _permute, SliceOp: _slice, PadOp: _pad, CatOp: _cat,
+    PermuteOp: _permute, SliceOp: _slice, TakeOp: _take, PadOp: _pad, CatOp: _cat,
     **dict.fromkeys(MAX_POOLS, _max_pool), **dict.fromkeys(AVG_POOLS, _avg_pool),
     ClampOp: _clamp, ReluOp: _clamp, CastStorageOp: _storage,
     MulOp: _neutral, DivOp: _neutral, AddOp: _neutral, SubOp: _neutral,

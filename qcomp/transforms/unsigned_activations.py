@@ -34,7 +34,7 @@ from qcomp.transforms.rewriting import refuse
 _MAY_BE_NAN = (nn.DivOp, nn.SqrtOp, nn.RsqrtOp)
 _FOLLOWS = tuple(
     op
-    for op in (*nn.CONTRACTIONS, *nn.TRANSPOSED, *nn.UNARY, *nn.BINARY, *nn.POOLING, *nn.MOVEMENT)
+    for op in (*nn.CONTRACTIONS, *nn.TRANSPOSED, *nn.UNARY, *nn.BINARY, *nn.POOLING, *nn.MOVEMENT, nn.TakeOp)
     if op not in (*_MAY_BE_NAN, nn.CastOp, nn.EmbeddingOp)
 )
 """Ops whose results are the same real numbers when their encodings move together."""

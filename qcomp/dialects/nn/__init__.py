@@ -83,6 +83,7 @@ from qcomp.dialects.nn.pooling import (
     ReduceOp,
     SumOp,
 )
+from qcomp.dialects.nn.resample import RESAMPLING, ResampleOp, TakeOp
 from qcomp.dialects.nn.transposed import (
     TRANSPOSED,
     ConvTranspose1dOp,
@@ -93,7 +94,7 @@ from qcomp.dialects.nn.transposed import (
 
 Nn = Dialect(
     "nn",
-    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT],
+    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING],
     [DataAttr, ReluAttr, ClampAttr],
 )
 
@@ -109,6 +110,7 @@ __all__ = [
     "NORMS",
     "POOLING",
     "POOLS",
+    "RESAMPLING",
     "TRANSPOSED",
     "UNARY",
     "AbsOp",
@@ -170,6 +172,7 @@ __all__ = [
     "ReduceOp",
     "ReluAttr",
     "ReluOp",
+    "ResampleOp",
     "ReshapeOp",
     "RsqrtOp",
     "SigmoidOp",
@@ -179,6 +182,7 @@ __all__ = [
     "SqrtOp",
     "SubOp",
     "SumOp",
+    "TakeOp",
     "TanhOp",
     "UnaryOp",
     "WeightedOp",

@@ -1,35 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Padding with a constant; negative amounts cut."""
+"""Padding: with a constant (negative amounts cut), mirrored, repeated, around; windows as columns and back."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.convolution import batched
+from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
 
-@op("constant_pad_nd.default", "pad.default")
-def pad(b: Builder, node: Node) -> Result:
-    """`pad` lists (low, high) from the last dimension backwards."""
-    mode = b.text(node, "mode", "constant")
-    if mode != "constant":
-        raise QcompError(f"padding mode {mode!r} is not supported", code="unsupported-op")
-    value, amounts = b.tensor(node, "self"), b.integers(node, "pad")
+def _pairs(value: SSAValue, amounts: Sequence[int]) -> list[tuple[int, int]]:
+    """(low, high) of each dimension; torch lists them from the last dimension backwards."""
     rank = len(shape_of(value))
     if len(amounts) % 2 or len(amounts) > 2 * rank:
         raise QcompError(f"padding {list(amounts)} of a tensor of rank {rank}", code="malformed-graph")
     missing = (0,) * (rank - len(amounts) // 2)
-    low, high = (*missing, *amounts[-2::-2]), (*missing, *amounts[::-2])
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
+    return list(zip((*missing, *amounts[-2::-2]), (*missing, *amounts[::-2]), strict=True))
+
+
+def _cut(b: Builder, value: SSAValue, pairs: Sequence[tuple[int, int]]) -> SSAValue:
+    """`value` without what negative amounts take away."""
+    for axis, (before, after) in enumerate(pairs):
         if before < 0 or after < 0:
             size = shape_of(value)[axis]
             value = b.add(nn.SliceOp(value, axis, max(0, -before), size - max(0, -after)))
-    low, high = ([max(0, amount) for amount in side] for side in (low, high))
+    return value
+
+
+@op("constant_pad_nd.default", "pad.default")
+def pad(b: Builder, node: Node) -> Result:
+    """`pad` lists (low, high) from the last dimension backwards; `mode` as the name of the other ops."""
+    mode, value = b.text(node, "mode", "constant"), b.tensor(node, "self")
+    pairs = _pairs(value, b.integers(node, "pad"))
+    if mode != "constant":
+        return _mirrored(b, value, pairs, mode)
+    value = _cut(b, value, pairs)
+    low, high = ([max(0, pair[side]) for pair in pairs] for side in (0, 1))
     if not any((*low, *high)):
         return value
     fill = b.number(node, "value", 0) if node.argument("value") is not None else 0
     if dtype_of(value) == "bool":
         raise QcompError("padding of bool tensors is not supported", code="unsupported-dtype")
     return b.add(nn.PadOp(value, low, high, float(fill)))
+
+
+def _mirrored(b: Builder, value: SSAValue, pairs: Sequence[tuple[int, int]], mode: str) -> SSAValue:
+    for axis, (before, after) in enumerate(pairs):
+        if before or after:
+            value = b.add(nn.TakeOp(value, axis, _places(shape_of(value)[axis], before, after, mode)))
+    return value
+
+
+def _places(size: int, before: int, after: int, mode: str) -> Sequence[int]:
+    places = range(-before, size + after)
+    match mode:
+        case "reflect" if max(before, after) < size:
+            return [size - 1 - abs(size - 1 - abs(place)) for place in places]
+        case "replicate" if size:
+            return [min(max(place, 0), size - 1) for place in places]
+        case "circular" if max(before, after) <= size:
+            return [place % max(size, 1) for place in places]
+        case "reflect" | "replicate" | "circular":
+            raise QcompError(f"{mode} padding ({before}, {after}) of {size} elements", code="malformed-graph")
+        case _:
+            raise QcompError(f"padding mode {mode!r} is not supported", code="unsupported-op")
+
+
+@op(*(f"{mode}_pad{n}d.default" for mode in ("reflection", "replication") for n in (1, 2, 3)))
+def mirrored_pad(b: Builder, node: Node) -> Result:
+    """Mirrored without the edge, or the edge repeated."""
+    value, mode = b.tensor(node, "self"), "reflect" if "reflection" in node.target else "replicate"
+    return _mirrored(b, value, _pairs(value, b.integers(node, "padding")), mode)
+
+
+@op("_pad_circular.default")
+def circular_pad(b: Builder, node: Node) -> Result:
+    """The tensor repeated."""
+    value = b.tensor(node, "self")
+    return _mirrored(b, value, _pairs(value, b.integers(node, "pad")), "circular")
+
+
+@op("_pad_enum.default")
+def numbered_pad(b: Builder, node: Node) -> Result:
+    """The modes by number: 1 reflect, 2 replicate, 3 circular."""
+    value, mode = b.tensor(node, "self"), b.integer(node, "mode")
+    names = {1: "reflect", 2: "replicate", 3: "circular"}
+    return _mirrored(b, value, _pairs(value, b.integers(node, "pad")), names.get(mode, str(mode)))
+
+
+@op("im2col.default")
+def im2col(b: Builder, node: Node) -> Result:
+    """Windows of [N, C, H, W] as columns: [N, C * kernel, windows]."""
+    kernel, dilation, padding, stride = (
+        b.sizes(node, name, 2) for name in ("kernel_size", "dilation", "padding", "stride")
+    )
+
+    def columns(image: SSAValue) -> SSAValue:
+        batch, channels = shape_of(image)[:2]
+        if any(padding):
+            sides = (0, 0, *padding)
+            image = b.add(nn.PadOp(image, sides, sides, 0.0))
+        sizes: list[int] = []
+        for axis in (0, 1):
+            size = (shape_of(image)[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1
+            taps = np.arange(kernel[axis])[:, None] * dilation[axis] + np.arange(size) * stride[axis]
+            image = b.add(nn.TakeOp(image, axis + 2, [int(place) for place in taps.reshape(-1)]))
+            sizes += [kernel[axis], size]
+        split = permute_to(b, reshape_to(b, image, (batch, channels, *sizes)), (0, 1, 2, 4, 3, 5))
+        return reshape_to(b, split, (batch, channels * prod(kernel), sizes[1] * sizes[3]))
+
+    return batched(b, b.tensor(node, "self"), 4, columns)
+
+
+@op("col2im.default")
+def col2im(b: Builder, node: Node) -> Result:
+    """Columns added up to an image where windows overlap: a transposed convolution that picks each tap once."""
+    kernel, dilation, padding, stride = (
+        b.sizes(node, name, 2) for name in ("kernel_size", "dilation", "padding", "stride")
+    )
+    output = b.sizes(node, "output_size", 2)
+    windows = [(output[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1)]
+    extra = tuple(
+        output[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 - (windows[i] - 1) * stride[i] for i in (0, 1)
+    )
+
+    def image(columns: SSAValue) -> SSAValue:
+        batch, rows, _ = shape_of(columns)
+        channels = rows // prod(kernel)
+        picked = np.tile(np.eye(prod(kernel), dtype=np.float32).reshape(1, -1, *kernel), (channels, 1, 1, 1))
+        value = reshape_to(b, columns, (batch, rows, *windows))
+        weight = b.cast(b.constant(picked), dtype_of(columns))
+        return b.add(
+            nn.ConvTranspose2dOp(
+                value, weight, stride=stride, padding=padding, output_padding=extra, dilation=dilation, groups=channels
+            )
+        )
+
+    return batched(b, b.tensor(node, "self"), 3, image)

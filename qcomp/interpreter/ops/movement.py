@@ -13,7 +13,7 @@ from qcomp.interpreter.reference import movement
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.quantize import code_of
 
-Moving = nn.ReshapeOp | nn.PermuteOp | nn.ExpandOp | nn.SliceOp | nn.CatOp | nn.EmbeddingOp
+Moving = nn.ReshapeOp | nn.PermuteOp | nn.ExpandOp | nn.SliceOp | nn.CatOp | nn.EmbeddingOp | nn.TakeOp
 
 
 def shared_encoding(op: Operation) -> Encoding | None:
@@ -28,7 +28,7 @@ def _coded(op: Moving, arrays: Arrays) -> Array | None:
     return None if shared_encoding(op) is None else move(op, arrays)
 
 
-@meaning(nn.ReshapeOp, nn.PermuteOp, nn.ExpandOp, nn.SliceOp, nn.CatOp, nn.EmbeddingOp, coded=_coded)
+@meaning(nn.ReshapeOp, nn.PermuteOp, nn.ExpandOp, nn.SliceOp, nn.CatOp, nn.EmbeddingOp, nn.TakeOp, coded=_coded)
 def move(op: Moving, arrays: Arrays) -> Array:
     """The op on arrays of any dtype."""
     match op:
@@ -43,6 +43,8 @@ def move(op: Moving, arrays: Arrays) -> Array:
             return movement.cut(arrays[0], *where)
         case nn.CatOp():
             return movement.concatenate(arrays, op.dim.value.data)
+        case nn.TakeOp():
+            return movement.take(arrays[0], op.dim.value.data, ints(op.indices))
         case nn.EmbeddingOp():
             return movement.embedding(arrays[0], arrays[1])
 

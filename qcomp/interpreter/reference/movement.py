@@ -49,6 +49,11 @@ def pad(x: Array, low: Sequence[int], high: Sequence[int], value: float) -> Arra
     return result
 
 
+def take(x: Array, axis: int, indices: Sequence[int]) -> Array:
+    """Elements `indices` of `axis`."""
+    return np.take(x, np.array(indices, np.int64), axis=axis)
+
+
 def embedding(weight: Array, indices: Array) -> Array:
     """Rows of `weight` picked by `indices`. Raises QcompError for indices outside 0..V-1."""
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < weight.shape[0]:

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from eager import Case, compare, ints, r
 from torch.nn import functional as F
 
+UNDECOMPOSED = ("nearest", "nearest exact", "mirrored", "circular", "unfold", "fold", "linear", "cubic")
+"""Decomposed, they take indices that are tested elsewhere."""
+resize: Any = F.interpolate
 CLOSE: dict[str, Case] = {
     "transposed 2d": (
         lambda x, w, c: (
@@ -48,6 +53,34 @@ CLOSE: dict[str, Case] = {
         ),
         (r(2, 3, 5, 7),),
     ),
+    "linear": (
+        lambda x: (
+            resize(x, (9, 5), mode="bilinear"), resize(x, (3, 11), mode="bilinear", align_corners=True),
+            resize(x, None, (1.7, 0.6), mode="bilinear"), resize(x, None, 2, "bilinear", recompute_scale_factor=True),
+            resize(x[0], 9, mode="linear"), resize(x[:, :, None], (3, 9, 4), mode="trilinear"),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "cubic": (
+        lambda x: (
+            resize(x, (9, 5), mode="bicubic"), resize(x, (3, 11), mode="bicubic", align_corners=True),
+            resize(x, None, (1.7, 0.6), mode="bicubic"),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "antialias": (
+        lambda x: (
+            resize(x, (4, 9), mode="bilinear", antialias=True), resize(x, (3, 4), mode="bicubic", antialias=True),
+            resize(x, None, (0.4, 1.3), mode="bilinear", antialias=True),
+            resize(x, (4, 9), mode="bilinear", antialias=True, align_corners=True),
+        ),
+        (r(2, 3, 11, 7),),
+    ),
+    "area": (lambda x: (resize(x, (3, 4), mode="area"), resize(x[0], 5, mode="area")), (r(2, 3, 11, 7),)),
+    "fold": (
+        lambda x, y: (F.fold(x, (5, 6), (2, 3), 1, (1, 0), (2, 1)), F.fold(y, (4, 4), 2, padding=1, stride=2)),
+        (r(2, 12, 12), r(8, 9)),
+    ),
 }  # fmt: skip
 EXACT: dict[str, Case] = {
     "max pool 3d": (
@@ -62,16 +95,45 @@ EXACT: dict[str, Case] = {
         (r(2, 3, 5, 7),),
     ),
     "max pool ints": (lambda x: F.max_pool2d(x, 2, 1), (ints(2, 3, 5, 6, dtype=torch.int32),)),
+    "nearest": (
+        lambda x: (
+            resize(x, (9, 5)), resize(x, None, (1.7, 0.6)), resize(x, (10, 14)), resize(x[0], 4),
+            resize(x[:, :, None], (3, 9, 4)), resize(x, None, 2.5, recompute_scale_factor=True),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "nearest exact": (
+        lambda x: (
+            resize(x, (9, 5), mode="nearest-exact"), resize(x, None, (1.7, 0.6), mode="nearest-exact"),
+            resize(x[0], 4, mode="nearest-exact"), resize(x[:, :, None], (3, 9, 4), mode="nearest-exact"),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "mirrored": (
+        lambda x: (
+            F.pad(x, (1, 2, 3, 0), "reflect"), F.pad(x[0], (2, 1), "reflect"),
+            F.pad(x[:, :, None], (1, 0, 2, 2, 0, 0), "reflect"), F.pad(x, (5, 0, 0, 7), "replicate"),
+            F.pad(x[0], (9, 1), "replicate"), F.pad(x[:, :, None], (1, 0, 2, 2, 3, 1), "replicate"),
+        ),
+        (r(2, 3, 5, 7),),
+    ),
+    "circular": (
+        lambda x: (F.pad(x, (1, 2, 3, 0), "circular"), F.pad(x[0], (7, 3), "circular"), F.pad(x, (-1, 2, 0, -3))),
+        (r(2, 3, 5, 7),),
+    ),
+    "unfold": (
+        lambda x: (F.unfold(x, (2, 3), 1, (1, 0), (2, 1)), F.unfold(x[0], 2, (2, 1)), F.unfold(x, 1)), (r(2, 3, 5, 7),),
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_exact(name: str) -> None:
     function, inputs = EXACT[name]
-    compare(function, *inputs, tolerance=0)
+    compare(function, *inputs, tolerance=0, decomposed=name not in UNDECOMPOSED)
 
 
 @pytest.mark.parametrize("name", CLOSE)
 def test_close(name: str) -> None:
     function, inputs = CLOSE[name]
-    compare(function, *inputs, tolerance=1e-5)
+    compare(function, *inputs, tolerance=1e-5, decomposed=name not in UNDECOMPOSED)

@@ -37,3 +37,35 @@ func.func @f(%x: tensor<1x3x0x4xf32>) {
   %t = nn.adaptive_max_pool2d %x {output_size = array<i64: 2, 4>} : tensor<1x3x0x4xf32> -> tensor<1x3x2x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>) {
+  // expected-error@+1 {{index 3 is outside 0 to 2}}
+  %t = nn.take %x {dim = 1 : i64, indices = array<i64: 0, 3>} : tensor<2x3x4xf32> -> tensor<2x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x?x4xf32>) {
+  // expected-error@+1 {{elements of a dimension of unknown size}}
+  %t = nn.take %x {dim = 1 : i64, indices = array<i64: 0, 1>} : tensor<2x?x4xf32> -> tensor<2x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %i: tensor<5xi64>, %w: tensor<5x2xf32>) {
+  // expected-error@+1 {{indices must have rank 2}}
+  %t = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %i: tensor<5x3xi64>, %w: tensor<5x2xf32>) {
+  // expected-error@+1 {{indices and weights must have one shape}}
+  %t = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5x3xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
+  func.return
+}

@@ -27,3 +27,12 @@ func.func @pools(%x: tensor<2x3x5x6x7xf32>, %u: tensor<3x5x6xf32>) {
   %flat = nn.adaptive_max_pool2d %u {output_size = array<i64: 2, 4>} : tensor<3x5x6xf32> -> tensor<3x2x4xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @resampling(
+// CHECK-NEXT:      %mirror = nn.take %q {dim = 1 : i64, indices = array<i64: 1, 0, 1, 2, 1>} : tensor<2x3x4x!quant.uniform<u8:f32, 0.0235:114>> -> tensor<2x5x4x!quant.uniform<u8:f32, 0.0235:114>>
+// CHECK-NEXT:      %linear = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5x2xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
+func.func @resampling(%x: tensor<2x3x4xf32>, %q: tensor<2x3x4x!quant.uniform<u8:f32, 0.0235:114>>, %i: tensor<5x2xi64>, %w: tensor<5x2xf32>) {
+  %mirror = nn.take %q {dim = 1 : i64, indices = array<i64: 1, 0, 1, 2, 1>} : tensor<2x3x4x!quant.uniform<u8:f32, 0.0235:114>> -> tensor<2x5x4x!quant.uniform<u8:f32, 0.0235:114>>
+  %linear = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5x2xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
+  func.return
+}
