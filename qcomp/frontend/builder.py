@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from qcomp.dialects.constant import ConstantData, DataAttr
+from qcomp.dialects.dim import is_symbolic, substitute
+from qcomp.dialects.dims import sizes_of, tensor_of
 from qcomp.dialects.element import element_type, is_float, numpy_dtype
 from qcomp.dialects.location import location
-from qcomp.dialects.nn import CastOp, ConstantOp, ExpandOp
+from qcomp.dialects.nn import AddOp, CastOp, ConstantOp, DimValueOp, DivOp, ExpandOp, MulOp, RsqrtOp, SqrtOp
 from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
 from qcomp.errors import QcompError
 from qcomp.frontend.graph import Argument, DType, Graph, Location, Node, Ref, ScalarMeta
@@ -27,6 +29,17 @@ Result = SSAValue | Sequence["SSAValue | None"] | None
 """What a handler returns: the value of a single result, or one value per result (None for one that is not offered)."""
 
 
+REAL: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
+    "add": AddOp, "mul": MulOp, "truediv": DivOp, "pow": AddOp, "float": AddOp,
+}  # fmt: skip
+"""The operations on real numbers that sizes take part in; `pow` and `float` have forms of their own."""
+
+
+def int_size(value: Number) -> int:
+    """An integer argument as an int; a symbolic size stays what it is."""
+    return cast(int, value) if is_symbolic(value) else int(value)
+
+
 def tensor_type(value: SSAValue) -> Tensor:
     """The tensor type of `value`."""
     return cast(Tensor, value.type)
@@ -34,7 +47,7 @@ def tensor_type(value: SSAValue) -> Tensor:
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The shape of `value`."""
-    return tensor_type(value).get_shape()
+    return sizes_of(tensor_type(value))
 
 
 def element_of(value: SSAValue) -> Attribute:
@@ -69,6 +82,8 @@ class Builder:
     symbols: dict[str, int]
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     place: LocationAttr | None = None
+    bindable: frozenset[str] = frozenset()
+    """The symbols that the shapes of the inputs give."""
     shared: dict[object, object] = field(default_factory=dict[object, object])
     """What handlers keep so that equal things become one: encodings by sharing group, constants seen as codes."""
     _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
@@ -109,6 +124,8 @@ class Builder:
     def scalar(self, value: Number, dtype: str) -> SSAValue:
         """A 0-d constant holding `value` as `dtype`. Raises QcompError when an integer type cannot hold it."""
         element = element_type(dtype)
+        if is_symbolic(value):
+            return self.cast(self.add(DimValueOp(int_size(value))), dtype)
         if dtype == "bfloat16":
             return self.cast(self.scalar(value, "float32"), dtype)
         try:
@@ -121,7 +138,7 @@ class Builder:
         element = element_type(dtype)
         if element_of(value) == element:
             return value
-        return self.add(CastOp(value, TensorType(element, shape_of(value))))
+        return self.add(CastOp(value, tensor_of(element, shape_of(value))))
 
     def cast_to(self, value: SSAValue, element: Attribute) -> SSAValue:
         """`value` converted to `element`."""
@@ -141,17 +158,19 @@ class Builder:
         return self._constants[key]
 
     def size(self, dim: Dim) -> int:
-        """A dimension as a number. Raises QcompError for a symbol without a value."""
+        """A dimension: a number, or symbolic. Raises QcompError for one that no input has."""
         if isinstance(dim, int):
             return dim
-        unknown = sorted(dim.symbols() - set(self.symbols))
+        if dim.symbols() <= set(self.symbols):
+            return int(dim.evaluate(self.symbols))
+        unknown = sorted(dim.symbols() - set(self.symbols) - self.bindable)
         if unknown:
             raise QcompError(
-                f"dimension {dim} is not fixed",
+                f"dimension {dim} depends on {', '.join(unknown)}, which the shapes of the inputs do not give",
                 code="dynamic-shape",
-                hint=f"pass example_inputs to fix {', '.join(unknown)}, or export without dynamic_shapes",
+                hint="sizes that depend on data are not supported; example_inputs fix the sizes of inputs",
             )
-        return int(dim.evaluate(self.symbols))
+        return substitute(dim.dim(), self.symbols)
 
     def add_return(self, op: Operation) -> None:
         """Close the block."""
@@ -214,17 +233,60 @@ class Builder:
             if not isinstance(meta, ScalarMeta):
                 raise QcompError(f"{what} is computed by the program", code="dynamic-value", hint="only sizes may be")
             found = meta.value
-            return found.evaluate(self.symbols) if isinstance(found, Expr) else found
+            if not isinstance(found, Expr) or found.symbols() <= set(self.symbols):
+                return found.evaluate(self.symbols) if isinstance(found, Expr) else found
+            if not found.symbols() <= {*self.symbols, *self.bindable}:
+                raise QcompError(f"{what} is computed by the program", code="dynamic-value", hint="only sizes may be")
+            if meta.kind == "int":
+                return self.size(found)
+            raise QcompError(
+                f"{what} is {found}, which depends on sizes", code="dynamic-value", hint="only sizes may be"
+            )
         if isinstance(value, bool | int | float):
             return value
         raise QcompError(f"{what} should be a number", code="malformed-graph")
+
+    def operand(self, node: Node, name: str) -> SSAValue | Number:
+        """A tensor or a number, a real number that depends on sizes as a tensor without dimensions."""
+        value = node.argument(name)
+        if not self.is_number(value):
+            return self.tensor(node, name)
+        meta = self.graph.values.get(value.name) if isinstance(value, Ref) else None
+        if isinstance(meta, ScalarMeta) and meta.kind == "float" and isinstance(meta.value, Expr):
+            if not meta.value.symbols() <= set(self.symbols):
+                return self._real(meta.value)
+        return self.number(node, name)
+
+    def _real(self, expression: Expr) -> SSAValue:
+        """A real expression over sizes, computed in float32."""
+        parts = [self._real(part) if isinstance(part, Expr) and part.op in REAL else part for part in expression.args]
+        held = [part if isinstance(part, SSAValue) else self._float(part) for part in parts]
+        if expression.op == "float":
+            return held[0]
+        if expression.op == "pow":
+            if expression.args[1] == 0.5:
+                return self.add(SqrtOp(held[0]))
+            if expression.args[1] == -0.5:
+                return self.add(RsqrtOp(held[0]))
+            if expression.args[1] == -1:
+                return self.add(DivOp(self._float(1.0), held[0]))
+            raise QcompError(f"{expression}, which depends on sizes, is not supported", code="dynamic-value")
+        total = held[0]
+        for part in held[1:]:
+            total = self.add(REAL[expression.op](total, part))
+        return total
+
+    def _float(self, value: Expr | Number | str) -> SSAValue:
+        if isinstance(value, str):
+            raise QcompError(f"{value} is no number", code="dynamic-value")
+        return self.scalar(self.size(value) if isinstance(value, Expr) else value, "float32")
 
     def integer(self, node: Node, name: str, default: int | None = None) -> int:
         """An integer argument."""
         value = self.number(node, name, default)
         if isinstance(value, float):
             raise QcompError(f"argument {name} of {node.target} should be an integer", code="malformed-graph")
-        return int(value)
+        return int_size(value)
 
     def real(self, node: Node, name: str, default: float | None = None) -> float:
         """A float argument."""
@@ -253,7 +315,7 @@ class Builder:
         found = [self._resolve(part, f"argument {name} of {node.target}") for part in parts]
         if any(isinstance(part, float) for part in found):
             raise QcompError(f"argument {name} of {node.target} should hold integers", code="malformed-graph")
-        return tuple(int(part) for part in found)
+        return tuple(int_size(part) for part in found)
 
     def sizes(self, node: Node, name: str, count: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """`count` integers, of which a single one stands for all."""

@@ -8,7 +8,7 @@ reported in one error. main's arguments and results carry ``nn.name``, main itse
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
@@ -16,12 +16,15 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from qcomp.dialects.binding import Symbol, can_bind
+from qcomp.dialects.dim import symbols_of
+from qcomp.dialects.dims import declare_symbols, sizes_of, tensor_of
 from qcomp.dialects.element import element_type
 from qcomp.dialects.location import location
 from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Result, attribute_location, tensor_type
+from qcomp.frontend.builder import Builder, Result, Tensor, attribute_location, tensor_type
 from qcomp.frontend.functional import Functional, PureNode, functionalize
 from qcomp.frontend.graph import OBSERVE, Argument, Graph, Location, Meta, Node, Ref, ScalarMeta, TensorMeta
 from qcomp.frontend.ops import HANDLERS
@@ -64,7 +67,7 @@ class _Importer:
     def __init__(self, graph: Graph, symbols: dict[str, int]):
         self.graph = graph
         self.refusals: list[Refusal] = []
-        self.builder = Builder(graph, Block(), symbols)
+        self.builder = Builder(graph, Block(), symbols, bindable=_bindable(graph))
         self.functional: Functional = functionalize(graph)
         self._unknown: set[str] = set()
         self._stand_ins = Block()
@@ -100,7 +103,7 @@ class _Importer:
         """The tensor type that the export gives a value."""
         if isinstance(meta, TensorMeta):
             sizes = [self.builder.size(dim) for dim in meta.shape]
-            return TensorType(element_type(meta.dtype), sizes)
+            return tensor_of(element_type(meta.dtype), sizes)
         if isinstance(meta, ScalarMeta):
             raise QcompError(
                 "numbers as inputs are not supported", hint="export with the number fixed, or pass a tensor"
@@ -160,7 +163,7 @@ class _Importer:
     def _as_written(self, node: Node, value: SSAValue) -> SSAValue:
         """The result of an in-place op has the type of the tensor it was written to."""
         target = tensor_type(self.builder.tensor(node, "self"))
-        if target.get_shape() != tensor_type(value).get_shape():
+        if sizes_of(target) != sizes_of(tensor_type(value)):
             raise QcompError("writes in place a result of another shape")
         return value if value.type == target else self.builder.cast_to(value, target.element_type)
 
@@ -216,6 +219,7 @@ class _Importer:
             arg_attrs=_names([entry.name for entry in self.graph.inputs if isinstance(entry.value, Ref)]),
             res_attrs=_names(_result_names(out_tree)),
         )  # fmt: skip
+        declare_symbols(main, self._symbols(kinds[0]))
         main.attributes["nn.in_tree"] = StringAttr(in_tree.dump())
         main.attributes["nn.out_tree"] = StringAttr(out_tree.dump())
         module = ModuleOp([main])
@@ -238,6 +242,15 @@ class _Importer:
         module.verify()
         return module
 
+    def _symbols(self, kinds: Sequence[Attribute]) -> list[Symbol]:
+        """The symbols of the inputs in order. A least size of 2 counts as 0: torch neither checks nor needs it."""
+        found: list[Symbol] = []
+        for name in symbols_of(size for kind in kinds for size in sizes_of(cast(Tensor, kind))):
+            limits = self.graph.ranges.get(name)
+            low, high = (limits.low or 0, limits.high) if limits else (0, None)
+            found.append(Symbol(name, low if low > 2 else 0, high))
+        return found
+
     def _output(self, value: Argument, results: list[SSAValue]) -> Tree:
         """Add an output of the program; numbers and None become part of the structure."""
         if isinstance(value, Ref) and not self.builder.is_number(value):
@@ -249,6 +262,13 @@ class _Importer:
         if value is None or isinstance(value, bool | int | float | str):
             return Tree("literal", value=value)
         raise QcompError(f"an output of type {type(value).__name__} is not supported", code="unsupported-output")
+
+
+def _bindable(graph: Graph) -> frozenset[str]:
+    """The symbols that the shapes of the inputs give."""
+    metas = [graph.values.get(entry.value.name) for entry in graph.inputs if isinstance(entry.value, Ref)]
+    dims = [dim for meta in metas if isinstance(meta, TensorMeta) for dim in meta.shape]
+    return frozenset(can_bind([[dim.dim() for dim in dims if isinstance(dim, Expr)]]))
 
 
 def _moves_codes(node: Node) -> bool:

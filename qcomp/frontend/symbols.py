@@ -7,9 +7,11 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 
+from qcomp.dialects import dim as dims
 from qcomp.errors import QcompError
 
 Number = int | float | bool
@@ -50,6 +52,33 @@ class Expr:
         except (ArithmeticError, TypeError, ValueError, IndexError) as error:
             raise QcompError(f"{self} has no value: {error}", code="symbol") from None
 
+
+    def dim(self) -> int:
+        """The expression as a size of the IR. Raises QcompError for operations that sizes do not have."""
+        if self.op == "symbol":
+            return dims.symbol(str(self.args[0]))
+        inner = self.args[0]
+        if self.op in _ROUNDED and isinstance(inner, Expr) and inner.op == "truediv":
+            return _ROUNDED[self.op](*map(_size, inner.args))
+        if self.op == "pow" and isinstance(self.args[1], int):
+            return _size(inner) ** self.args[1]
+        if self.op not in _SIZES:
+            raise QcompError(f"a size {self} is not supported", code="dynamic-shape")
+        return reduce(_SIZES[self.op], map(_size, self.args))
+
+
+def _size(value: Expr | float | bool | str) -> int:
+    if isinstance(value, Expr):
+        return value.dim()
+    if not isinstance(value, int):
+        raise QcompError(f"a size of {value} is not supported", code="dynamic-shape")
+    return value
+
+
+_SIZES: dict[str, Callable[[int, int], int]] = {"add": operator.add, "mul": operator.mul, **dims.FUNCTIONS}
+_ROUNDED: dict[str, Callable[[int, int], int]] = {
+    "floor": dims.floor_divide, "trunc": dims.floor_divide, "ceil": dims.ceil_divide,
+}  # fmt: skip
 
 Dim = int | Expr
 """A dimension: static, or an expression over symbols."""

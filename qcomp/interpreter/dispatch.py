@@ -48,7 +48,7 @@ class Meaning:
 
 
 _meanings: dict[type[Operation], Meaning] = {}
-_BUILT_IN = ("quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling")
+_BUILT_IN = ("quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "symbolic")
 
 
 def meaning(*ops: type[Operation], coded: Coded | None = None, raw: bool = False) -> Callable[[RealT], RealT]:

@@ -11,8 +11,12 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from qcomp.dialects.binding import bind, check_sizes
+from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
 from qcomp.dialects.element import numpy_dtype
+from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.dialects.specialize import specialize
 from qcomp.errors import QcompError
 from qcomp.interpreter.dispatch import evaluate_op
 from qcomp.interpreter.reference.array import Array
@@ -56,13 +60,22 @@ def interpret(
 
     inputs and results are stored arrays: codes for quantized types, uint16 bits for bf16. evaluator: "numpy", the
     reference, or "torch", which calls torch's own kernels where an op is in float and the reference where it is not.
+    Symbols take the sizes that the inputs have.
     At loop level (memref arguments) the loop interpreter runs and `evaluator` must be "numpy".
     Raises QcompError for inputs that do not fit (code "input") and ops without a meaning (code "unsupported-op").
     """
-    functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}
+    functions = _functions(module)
     if function not in functions:
         raise QcompError(f"the module has no function {function}", code="no-function")
     main = functions[function]
+    symbols = declared_symbols(main)
+    if symbols:
+        values = bind(symbols, *_shapes(main, inputs))
+        check_sizes(size_conditions(module), values)
+        module = module.clone()
+        specialize(module, values)
+        functions = _functions(module)
+        main = functions[function]
     if any(isinstance(kind, MemRefType) for kind in main.function_type.inputs):
         return _interpret_loop(module, inputs, evaluator, observer, function)
     _check_inputs(main, inputs)
@@ -73,6 +86,18 @@ def interpret(
 
         return _Run(functions, TorchEvaluator(), observer).main(main, inputs)
     raise QcompError(f"unknown evaluator {evaluator}", code="option", hint='"numpy" or "torch"')
+
+
+def _functions(module: ModuleOp) -> dict[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}
+
+
+def _shapes(main: FuncOp, inputs: Sequence[Array]) -> tuple[list[str], list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Names, shapes wanted and shapes given of the tensor arguments of `main`."""
+    kinds = [cast(TensorType[Attribute], kind) for kind in main.function_type.inputs if isinstance(kind, TensorType)]
+    if len(kinds) != len(inputs):
+        raise QcompError(f"{main.sym_name.data} takes {len(kinds)} inputs, got {len(inputs)}", code="input")
+    return argument_names(main), [sizes_of(kind) for kind in kinds], [np.shape(array) for array in inputs]
 
 
 def _interpret_loop(

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from qcomp.dialects import nn
 from qcomp.dialects.element import numpy_dtype
-from qcomp.dialects.nn.base import ints, tensor, torch_sizes
+from qcomp.dialects.nn.base import ints, shape, tensor, torch_sizes
 
 Values = Sequence[Any]
 Kernel = Callable[[Any, Values], Any]
@@ -30,7 +30,15 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
         **_norms(aten),
         **_pools(aten),
         **_movement(torch),
+        nn.DimValueOp: lambda op, v: torch.tensor(op.size, dtype=torch.int64),
+        nn.ArangeOp: lambda op, v: _arange(torch, op),
     }
+
+
+def _arange(torch: Any, op: nn.ArangeOp) -> Any:
+    count, step = shape(op.result)[0], op.step.value.data
+    kind = getattr(torch, numpy_dtype(tensor(op.result).element_type).name)
+    return (op.first + step * torch.arange(count, dtype=torch.int64)).to(kind)
 
 
 def _elementwise(torch: Any) -> dict[type[Operation], Kernel]:
@@ -167,8 +175,7 @@ def _movement(torch: Any) -> dict[type[Operation], Kernel]:
         return aten.index_select(values[0], op.dim.value.data, torch.tensor(ints(op.indices), dtype=torch.int64))
 
     def cut(op: nn.SliceOp, values: Values) -> Any:
-        where = (attr.value.data for attr in (op.dim, op.start, op.end, op.step))
-        return aten.slice(values[0], *where)
+        return aten.slice(values[0], op.dim.value.data, *op.bounds, op.step.value.data)
 
     return {
         nn.ReshapeOp: lambda op, v: aten.reshape(v[0], torch_sizes(op.result)),

@@ -29,6 +29,7 @@ _PASSES: dict[str, str] = {
     "plan-memory": "qcomp.transforms.plan_memory:PlanMemoryPass",
     "propagate-qdq": "qcomp.transforms.propagate_qdq:PropagateQdqPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",
+    "specialize-dims": "qcomp.transforms.specialize_dims:SpecializeDimsPass",
     "unfuse-qdq": "qcomp.transforms.unfuse_qdq:UnfuseQdqPass",
     "unsigned-activations": "qcomp.transforms.unsigned_activations:UnsignedActivationsPass",
 }

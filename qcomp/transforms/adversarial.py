@@ -10,9 +10,12 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qcomp.dialects.binding import bind
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
 from qcomp.dialects.element import is_float, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.dialects.specialize import specialize, symbols_in
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow, narrow
 
@@ -26,6 +29,34 @@ def public_functions(module: ModuleOp) -> list[FuncOp]:
     found = [op for op in module.walk() if isinstance(op, FuncOp) and not op.is_declaration]
     public = [op for op in found if op.sym_visibility is None or op.sym_visibility.data != "private"]
     return sorted(public, key=lambda op: op.sym_name.data != "main")
+
+
+def at_some_sizes(before: ModuleOp, after: ModuleOp) -> tuple[ModuleOp, ModuleOp]:
+    """Two forms of a program, the later possibly with fewer symbols, with the same small sizes for all symbols."""
+    symbols = symbols_in(after)
+    sizes = {symbol.name: max(symbol.low, 2 + place) for place, symbol in enumerate(symbols)}
+    sizes = {s.name: sizes[s.name] if s.high is None else min(sizes[s.name], s.high) for s in symbols}
+    static = _specialized(after, sizes)
+    functions = {op.sym_name.data: op for op in static.walk() if isinstance(op, FuncOp)}
+    for function in public_functions(before):
+        declared, later = declared_symbols(function), functions.get(function.sym_name.data)
+        if declared and later is not None:
+            shapes = [_tensor_shapes(item) for item in (function, later)]
+            sizes |= bind(declared, argument_names(function), *shapes)
+    return _specialized(before, sizes), static
+
+
+def _specialized(module: ModuleOp, sizes: dict[str, int]) -> ModuleOp:
+    if not symbols_in(module):
+        return module
+    static = module.clone()
+    specialize(static, sizes)
+    return static
+
+
+def _tensor_shapes(function: FuncOp) -> list[tuple[int, ...]]:
+    kinds = function.function_type.inputs
+    return [sizes_of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType) else () for kind in kinds]
 
 
 def inputs_for(function: FuncOp, seed: int, planted: bool) -> list[Array]:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn import LinearOp, MatmulOp, PermuteOp
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import DequantizeOp, encoding_of, quantized_type
@@ -51,7 +52,7 @@ class MatmulWithConstant(Rule[MatmulOp, SSAValue]):
 
     def apply(self, op: MatmulOp, plan: SSAValue, rewriter: Rewriter) -> None:
         encoding = encoding_of(plan.type)
-        kind = TensorType(tensor(plan).element_type, shape(plan)[::-1])
+        kind = tensor_of(tensor(plan).element_type, shape(plan)[::-1])
         if encoding is not None and encoding.axis is not None:
             kind = quantized_type(kind, encoding.with_axis(0))
         permute = PermuteOp(plan, (1, 0), kind)

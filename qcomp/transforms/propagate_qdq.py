@@ -153,7 +153,7 @@ def _follow_axis(op: Operation, encoding: Encoding) -> Encoding | None:
         case SliceOp():
             if op.dim.value.data != axis:
                 return encoding
-            kept = slice(op.start.value.data, op.end.value.data, op.step.value.data)
+            kept = slice(*op.bounds, op.step.value.data)
             return replace(encoding, scales=encoding.scales[kept], zero_points=encoding.zero_points[kept])
         case _:
             return None

@@ -80,7 +80,7 @@ def _permute(op: Operation) -> SSAValue | None:
 def _slice(op: Operation) -> SSAValue | None:
     item = cast(SliceOp, op)
     whole = (0, shape(item.input)[item.dim.value.data], 1)
-    return item.input if (item.start.value.data, item.end.value.data, item.step.value.data) == whole else None
+    return item.input if (*item.bounds, item.step.value.data) == whole else None
 
 
 def _take(op: Operation) -> SSAValue | None:

@@ -34,7 +34,7 @@ from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
 from qcomp.interpreter.dispatch import meaning_of, real_value, store
-from qcomp.transforms.adversarial import inputs_for, public_functions
+from qcomp.transforms.adversarial import at_some_sizes, inputs_for, public_functions
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.rewriting import counted_rewrites
 from qcomp.transforms.unfuse_qdq import CODE_OPS, UnfuseQdqPass
@@ -62,6 +62,7 @@ def check(letter: Letter, before: ModuleOp, after: ModuleOp) -> str | None:
 
     Functions that cannot be run before the pass (a call to a declaration, say) are left out.
     """
+    before, after = at_some_sizes(before, after)
     pair = _Pair(before, after)
     if letter is Letter.CODE:
         pair = _Pair(_unfused(before), _unfused(after))

@@ -4,6 +4,7 @@
 from xdsl.ir import Dialect
 
 from qcomp.dialects.constant import DataAttr
+from qcomp.dialects.dims import DimAttr, DimsAttr, SymbolAttr
 from qcomp.dialects.nn.base import ActivationAttr, ClampAttr, NNOp, ReluAttr
 from qcomp.dialects.nn.constant import ConstantOp
 from qcomp.dialects.nn.contraction import (
@@ -84,6 +85,7 @@ from qcomp.dialects.nn.pooling import (
     SumOp,
 )
 from qcomp.dialects.nn.resample import RESAMPLING, ResampleOp, TakeOp
+from qcomp.dialects.nn.symbolic import SYMBOLIC, ArangeOp, DimValueOp
 from qcomp.dialects.nn.transposed import (
     TRANSPOSED,
     ConvTranspose1dOp,
@@ -94,8 +96,8 @@ from qcomp.dialects.nn.transposed import (
 
 Nn = Dialect(
     "nn",
-    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING],
-    [DataAttr, ReluAttr, ClampAttr],
+    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *SYMBOLIC],
+    [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
 )
 
 __all__ = [
@@ -111,6 +113,7 @@ __all__ = [
     "POOLING",
     "POOLS",
     "RESAMPLING",
+    "SYMBOLIC",
     "TRANSPOSED",
     "UNARY",
     "AbsOp",
@@ -124,6 +127,7 @@ __all__ = [
     "AdaptivePoolOp",
     "AddOp",
     "AmaxOp",
+    "ArangeOp",
     "AvgPool2dOp",
     "AvgPool3dOp",
     "AvgPoolOp",
@@ -143,6 +147,7 @@ __all__ = [
     "ConvTransposeOp",
     "ConvolutionOp",
     "DataAttr",
+    "DimValueOp",
     "DivOp",
     "EmbeddingOp",
     "ErfOp",

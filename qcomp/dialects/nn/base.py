@@ -19,13 +19,17 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from qcomp.dialects.dim import bounds
+from qcomp.dialects.dims import sizes_of
 from qcomp.dialects.quant import encoding_of
 
 Tensor = TensorType[Attribute]
 Shape = tuple[int, ...]
 SEGMENTS = AttrSizedOperandSegments.attribute_name
 UNKNOWN = DYNAMIC_INDEX
-"""A dimension that is not known before run time: equal to nothing, not even to itself."""
+"""A dimension that is not known before run time: equal to nothing, not even to itself.
+
+One that depends on symbols is a `qcomp.dialects.dim.Dim`, which computes and compares as a number does."""
 
 
 def tensor(value: SSAValue) -> Tensor:
@@ -34,8 +38,8 @@ def tensor(value: SSAValue) -> Tensor:
 
 
 def shape(value: SSAValue) -> Shape:
-    """The shape of `value`; UNKNOWN is a dynamic dimension."""
-    return tensor(value).get_shape()
+    """The shape of `value`: numbers, symbolic dimensions, and UNKNOWN for one that nobody knows."""
+    return sizes_of(tensor(value))
 
 
 def torch_sizes(value: SSAValue) -> list[int]:
@@ -113,8 +117,8 @@ class NNOp(IRDLOperation, ABC):
 def verify_result(op: NNOp, expected: Shape) -> None:
     """Raise VerifyException unless the result of `op` has the shape `expected` and a lawful element type."""
     result = tensor(op.results[0])
-    if not same_shape(result.get_shape(), expected):
-        raise VerifyException(f"result has shape {list(result.get_shape())}, inferred is {list(expected)}")
+    if not same_shape(sizes_of(result), expected):
+        raise VerifyException(f"result has shape {list(sizes_of(result))}, inferred is {list(expected)}")
     quantized = False
     for value in (*op.operands, op.results[0]):
         encoding = encoding_of(value.type)
@@ -128,6 +132,16 @@ def verify_result(op: NNOp, expected: Shape) -> None:
 def same_shape(left: Shape, right: Shape) -> bool:
     """Whether two shapes can be the same: equal rank, no two known dimensions that differ."""
     return len(left) == len(right) and all(a == b or UNKNOWN in (a, b) for a, b in zip(left, right, strict=True))
+
+
+def never_below(size: int, least: int) -> bool:
+    """Whether `size` may be `least` or more: False only for what is smaller whatever its symbols are."""
+    return bounds(size)[1] >= least
+
+
+def element_count(sizes: Shape) -> int:
+    """The number of elements; UNKNOWN when a dimension is."""
+    return UNKNOWN if UNKNOWN in sizes else math.prod(sizes)
 
 
 def require(condition: bool, message: str) -> None:

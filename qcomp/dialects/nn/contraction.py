@@ -23,6 +23,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
     ActivationAttr,
@@ -33,6 +34,7 @@ from qcomp.dialects.nn.base import (
     broadcast_shapes,
     int_array,
     ints,
+    never_below,
     require,
     require_one_element,
     same_shape,
@@ -108,7 +110,7 @@ class ConvolutionOp(WeightedOp):
         stride, padding, dilation = stride or (1,) * rank, padding or (0,) * rank, dilation or (1,) * rank
         if result_type is None:
             size = convolution_shape(shape(value), shape(weight), stride, padding, dilation, groups)
-            result_type = TensorType(tensor(value).element_type, size)
+            result_type = tensor_of(tensor(value).element_type, size)
         super().__init__(
             operands=[value, weight, bias, residual],
             result_types=[result_type],
@@ -161,7 +163,7 @@ def convolution_shape(
             sizes.append(UNKNOWN)
             continue
         room = size + begin + end - dilation[axis] * (weight[axis + 2] - 1) - 1
-        require(room >= 0, f"kernel is larger than the padded input in dimension {axis + 2}")
+        require(never_below(room, 0), f"kernel is larger than the padded input in dimension {axis + 2}")
         sizes.append(room // stride[axis] + 1)
     return (value[0], weight[0], *sizes)
 
@@ -206,7 +208,7 @@ class LinearOp(WeightedOp):
         activation: ActivationAttr | None = None,
         result_type: Tensor | None = None,
     ):
-        inferred = TensorType(tensor(value).element_type, (*shape(value)[:-1], shape(weight)[0]))
+        inferred = tensor_of(tensor(value).element_type, (*shape(value)[:-1], shape(weight)[0]))
         super().__init__(
             operands=[value, weight, bias, residual],
             result_types=[result_type or inferred],
@@ -239,7 +241,7 @@ class MatmulOp(NNOp):
     assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(lhs).element_type, matmul_shape(shape(lhs), shape(rhs)))
+        inferred = tensor_of(tensor(lhs).element_type, matmul_shape(shape(lhs), shape(rhs)))
         super().__init__(operands=[lhs, rhs], result_types=[result_type or inferred])
 
     def infer_shape(self) -> Shape:

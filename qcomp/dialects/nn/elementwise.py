@@ -18,6 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Commutative, Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import (
     ActivationAttr,
     NNOp,
@@ -208,7 +209,7 @@ class BinaryOp(NNOp):
         activation: ActivationAttr | None = None,
         recipe: Recipe | None = None,
     ):
-        inferred = TensorType(tensor(lhs).element_type, broadcast_shapes(shape(lhs), shape(rhs)))
+        inferred = tensor_of(tensor(lhs).element_type, broadcast_shapes(shape(lhs), shape(rhs)))
         super().__init__(
             operands=[lhs, rhs],
             result_types=[result_type or inferred],

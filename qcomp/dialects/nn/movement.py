@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, TensorType, f32, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
@@ -19,14 +18,17 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute, tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
     NNOp,
     Shape,
     Tensor,
     broadcast_shapes,
+    element_count,
     int_array,
     ints,
+    never_below,
     normalize_axis,
     require,
     require_one_element,
@@ -53,12 +55,12 @@ class ReshapeOp(MovementOp):
     name = "nn.reshape"
 
     def __init__(self, value: SSAValue, sizes: Sequence[int], result_type: Tensor | None = None):
-        super().__init__(operands=[value], result_types=[result_type or TensorType(tensor(value).element_type, sizes)])
+        super().__init__(operands=[value], result_types=[result_type or tensor_of(tensor(value).element_type, sizes)])
 
     def infer_shape(self) -> Shape:
         source, target = shape(self.input), shape(self.result)
         if UNKNOWN not in source and UNKNOWN not in target:
-            counts = [int(np.prod(dims, dtype=object)) for dims in (source, target)]
+            counts = [element_count(dims) for dims in (source, target)]
             require(counts[0] == counts[1], f"cannot reshape {counts[0]} elements to {list(target)}")
         return target
 
@@ -71,7 +73,7 @@ class PermuteOp(MovementOp):
     dims = prop_def(DenseArrayBase)
 
     def __init__(self, value: SSAValue, dims: Sequence[int], result_type: Tensor | None = None):
-        inferred = TensorType(tensor(value).element_type, [shape(value)[axis] for axis in dims])
+        inferred = tensor_of(tensor(value).element_type, [shape(value)[axis] for axis in dims])
         super().__init__(operands=[value], result_types=[result_type or inferred], properties={"dims": int_array(dims)})
 
     def infer_shape(self) -> Shape:
@@ -87,7 +89,7 @@ class ExpandOp(MovementOp):
     name = "nn.expand"
 
     def __init__(self, value: SSAValue, sizes: Sequence[int], result_type: Tensor | None = None):
-        super().__init__(operands=[value], result_types=[result_type or TensorType(tensor(value).element_type, sizes)])
+        super().__init__(operands=[value], result_types=[result_type or tensor_of(tensor(value).element_type, sizes)])
 
     def infer_shape(self) -> Shape:
         target = shape(self.result)
@@ -97,12 +99,15 @@ class ExpandOp(MovementOp):
 
 @irdl_op_definition
 class SliceOp(MovementOp):
-    """Elements start, start + step, ... below end of dimension `dim`; 0 <= start <= end <= size, step >= 1."""
+    """Elements start, start + step, ... below end of dimension `dim`; 0 <= start <= end <= size, step >= 1.
+
+    start and end may depend on symbols: `#nn.dim<s - 1>`.
+    """
 
     name = "nn.slice"
     dim = prop_def(IntegerAttr)
-    start = prop_def(IntegerAttr)
-    end = prop_def(IntegerAttr)
+    start = prop_def(IntegerAttr | DimAttr)
+    end = prop_def(IntegerAttr | DimAttr)
     step = prop_def(IntegerAttr)
 
     def __init__(
@@ -112,18 +117,25 @@ class SliceOp(MovementOp):
         sizes[dim] = -(-(end - start) // step)
         super().__init__(
             operands=[value],
-            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
             properties={
-                "dim": IntegerAttr(dim, i64), "start": IntegerAttr(start, i64),
-                "end": IntegerAttr(end, i64), "step": IntegerAttr(step, i64),
+                "dim": IntegerAttr(dim, i64), "start": size_attribute(start),
+                "end": size_attribute(end), "step": IntegerAttr(step, i64),
             },
         )  # fmt: skip
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """(start, end)."""
+        return attribute_size(self.start), attribute_size(self.end)
+
     def infer_shape(self) -> Shape:
-        dim, start, end, step = (attr.value.data for attr in (self.dim, self.start, self.end, self.step))
+        (start, end), dim, step = self.bounds, self.dim.value.data, self.step.value.data
         sizes = list(shape(self.input))
         require(0 <= dim < len(sizes), f"dim {dim} is outside rank {len(sizes)}")
-        require(sizes[dim] == UNKNOWN or 0 <= start <= end <= sizes[dim], f"slice {start}:{end} of size {sizes[dim]}")
+        known = sizes[dim] != UNKNOWN
+        ordered = never_below(start, 0) and never_below(end - start, 0) and never_below(sizes[dim] - end, 0)
+        require(not known or ordered, f"slice {start}:{end} of size {sizes[dim]}")
         require(step >= 1, "step must be at least 1")
         sizes[dim] = -(-(end - start) // step)
         return tuple(sizes)
@@ -142,7 +154,7 @@ class CatOp(NNOp):
     assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, values: Sequence[SSAValue], dim: int, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(values[0]).element_type, cat_shape([shape(value) for value in values], dim))
+        inferred = tensor_of(tensor(values[0]).element_type, cat_shape([shape(value) for value in values], dim))
         super().__init__(
             operands=[values], result_types=[result_type or inferred], properties={"dim": IntegerAttr(dim, i64)}
         )
@@ -184,7 +196,7 @@ class PadOp(MovementOp):
         sizes = [size + a + b for size, a, b in zip(shape(value), low, high, strict=True)]
         super().__init__(
             operands=[value],
-            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
             properties={"low": int_array(low), "high": int_array(high), "value": FloatAttr(fill, f32)},
         )
 
@@ -208,7 +220,7 @@ class EmbeddingOp(NNOp):
     assembly_format = "$weight `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, weight: SSAValue, indices: SSAValue, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(weight).element_type, (*shape(indices), shape(weight)[1]))
+        inferred = tensor_of(tensor(weight).element_type, (*shape(indices), shape(weight)[1]))
         super().__init__(operands=[weight, indices], result_types=[result_type or inferred])
 
     def infer_shape(self) -> Shape:

@@ -19,7 +19,21 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from qcomp.dialects.nn.base import UNKNOWN, NNOp, Shape, Tensor, int_array, ints, normalize_axis, require, shape, tensor
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dims import tensor_of
+from qcomp.dialects.nn.base import (
+    UNKNOWN,
+    NNOp,
+    Shape,
+    Tensor,
+    int_array,
+    ints,
+    never_below,
+    normalize_axis,
+    require,
+    shape,
+    tensor,
+)
 
 UNARY_FORMAT = "$input attr-dict `:` type($input) `->` type($result)"
 
@@ -69,9 +83,11 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     if size == UNKNOWN:
         return UNKNOWN
     room = size + 2 * padding - dilation * (kernel - 1) - 1
-    require(room >= 0, "window is larger than the padded input")
+    require(never_below(room, 0), "window is larger than the padded input")
     count = -(-room // stride) + 1 if ceil_mode else room // stride + 1
-    if ceil_mode and (count - 1) * stride >= size + padding:
+    if is_symbolic(count) and ceil_mode:
+        require(stride == 1, f"ceil_mode with stride {stride} over a symbolic size")
+    elif ceil_mode and (count - 1) * stride >= size + padding:
         count -= 1
     return count
 
@@ -88,7 +104,7 @@ class MaxPoolOp(PoolOp):
         padding, dilation = padding or (0,) * self.SPATIAL, dilation or (1,) * self.SPATIAL
         if result_type is None:
             sizes = pooled_shape(shape(value), kernel_size, stride, padding, dilation, ceil_mode)
-            result_type = TensorType(tensor(value).element_type, sizes)
+            result_type = tensor_of(tensor(value).element_type, sizes)
         super().__init__(
             operands=[value],
             result_types=[result_type],
@@ -116,7 +132,7 @@ class AvgPoolOp(PoolOp):
         padding = padding or (0,) * self.SPATIAL
         if result_type is None:
             sizes = pooled_shape(shape(value), kernel_size, stride, padding, (1,) * self.SPATIAL, ceil_mode)
-            result_type = TensorType(tensor(value).element_type, sizes)
+            result_type = tensor_of(tensor(value).element_type, sizes)
         super().__init__(
             operands=[value],
             result_types=[result_type],
@@ -146,7 +162,7 @@ class AdaptivePoolOp(NNOp):
     SPATIAL: ClassVar[int]
 
     def __init__(self, value: SSAValue, output_size: Shape, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(value).element_type, (*shape(value)[: -self.SPATIAL], *output_size))
+        inferred = tensor_of(tensor(value).element_type, (*shape(value)[: -self.SPATIAL], *output_size))
         super().__init__(
             operands=[value],
             result_types=[result_type or inferred],
@@ -248,7 +264,7 @@ class ReduceOp(NNOp):
     assembly_format = UNARY_FORMAT
 
     def __init__(self, value: SSAValue, dim: Sequence[int], keepdim: bool, result_type: Tensor | None = None):
-        inferred = TensorType(tensor(value).element_type, reduced_shape(shape(value), tuple(dim), keepdim))
+        inferred = tensor_of(tensor(value).element_type, reduced_shape(shape(value), tuple(dim), keepdim))
         super().__init__(
             operands=[value],
             result_types=[result_type or inferred],

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import UNKNOWN, NNOp, Shape, Tensor, int_array, ints, require, same_shape, shape, tensor
 from qcomp.dialects.nn.movement import MovementOp
 
@@ -27,7 +28,7 @@ class TakeOp(MovementOp):
         sizes[dim] = len(indices)
         super().__init__(
             operands=[value],
-            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
             properties={"dim": IntegerAttr(dim, i64), "indices": int_array(indices)},
         )
 
@@ -65,7 +66,7 @@ class ResampleOp(NNOp):
         sizes[dim] = shape(indices)[0]
         super().__init__(
             operands=[value, indices, weights],
-            result_types=[result_type or TensorType(tensor(value).element_type, sizes)],
+            result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
             properties={"dim": IntegerAttr(dim, i64)},
         )
 

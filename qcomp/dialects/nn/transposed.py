@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import UNKNOWN, ActivationAttr, Shape, Tensor, int_array, ints, require, shape, tensor
 from qcomp.dialects.nn.contraction import WeightedOp
 
@@ -46,7 +47,7 @@ class ConvTransposeOp(WeightedOp):
         steps = (stride or ones, padding or zeros, output_padding or zeros, dilation or ones)
         if result_type is None:
             size = transposed_shape(shape(value), shape(weight), *steps, groups)
-            result_type = TensorType(tensor(value).element_type, size)
+            result_type = tensor_of(tensor(value).element_type, size)
         names = ("stride", "padding", "output_padding", "dilation")
         super().__init__(
             operands=[value, weight, bias, residual],

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from qcomp.dialects import nn
+from qcomp.dialects.dim import ceil_divide, is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
-from qcomp.frontend.builder import Builder, Number, Result, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Number, Result, dtype_of, int_size, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.table import op
 
@@ -58,10 +60,20 @@ def scalar_tensor(b: Builder, node: Node) -> Result:
     return b.scalar(b.number(node, "s"), b.dtype(node) or promotion.DEFAULT_FLOAT)
 
 
+def _symbolic_arange(b: Builder, node: Node, start: Number, end: Number, step: Number) -> SSAValue:
+    """As many numbers as a symbolic size says, counted in int64."""
+    if is_symbolic(step) or not isinstance(step, int) or step < 1 or isinstance(start, float) or isinstance(end, float):
+        raise QcompError(f"arange({start}, {end}, {step}) is not supported", code="unsupported-op")
+    count = ceil_divide(int_size(end) - int_size(start), step)
+    return b.cast(b.add(nn.ArangeOp(int_size(start), count, step)), b.dtype(node) or "int64")
+
+
 @op("arange.default", "arange.start", "arange.start_step")
 def arange(b: Builder, node: Node) -> Result:
     """start, start + step, ... below end, as a constant."""
     start, end, step = b.number(node, "start", 0), b.number(node, "end"), b.number(node, "step", 1)
+    if any(map(is_symbolic, (start, end, step))):
+        return _symbolic_arange(b, node, start, end, step)
     if step == 0 or (count := -int(-(end - start) // step)) > _MAX_SEQUENCE:
         raise QcompError(f"arange({start}, {end}, {step}) is not supported", code="unsupported-op")
     floating = any(isinstance(value, float) for value in (start, end, step))

@@ -25,7 +25,7 @@ Binary = Callable[[SSAValue, SSAValue], Operation]
 
 
 def _operand(b: Builder, node: Node, name: str) -> SSAValue | Number:
-    return b.number(node, name) if b.is_number(node.argument(name)) else b.tensor(node, name)
+    return b.operand(node, name)
 
 
 def _describe(operand: SSAValue | Number) -> promotion.Operand:

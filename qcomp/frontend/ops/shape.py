@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.nn.base import never_below
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, shape_of
 from qcomp.frontend.graph import Node
@@ -18,9 +19,9 @@ from qcomp.frontend.ops.table import op
 def reshape_to(b: Builder, value: SSAValue, sizes: Sequence[int]) -> SSAValue:
     """`value` reshaped; one size may be -1. Raises QcompError when the element counts differ."""
     shape, known = shape_of(value), prod(size for size in sizes if size != -1)
-    if list(sizes).count(-1) == 1 and known and prod(shape) % known == 0:
+    if list(sizes).count(-1) == 1 and known != 0 and prod(shape) % known == 0:
         sizes = [prod(shape) // known if size == -1 else size for size in sizes]
-    if min(sizes, default=0) < 0 or prod(sizes) != prod(shape):
+    if any(not never_below(size, 0) for size in sizes) or prod(sizes) != prod(shape):
         raise QcompError(f"cannot reshape {list(shape)} to {list(sizes)}", code="malformed-graph")
     return value if tuple(sizes) == shape else b.add(nn.ReshapeOp(value, sizes))
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.nn.base import never_below
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
@@ -15,6 +17,8 @@ from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 
+_NO_END = 2**63 - 1
+"""What torch's graphs have where no end is given."""
 MAX_PIECES = 1 << 14
 """Most results of one op."""
 
@@ -22,7 +26,7 @@ MAX_PIECES = 1 << 14
 def _slice(b: Builder, value: SSAValue, axis: int, start: int, end: int, step: int = 1) -> SSAValue:
     if (start, end, step) == (0, shape_of(value)[axis], 1):
         return value
-    return b.add(nn.SliceOp(value, axis, start, max(start, end), step))
+    return b.add(nn.SliceOp(value, axis, start, end if is_symbolic(end - start) else max(start, end), step))
 
 
 def _axis(b: Builder, node: Node, value: SSAValue, default: int = 0) -> int:
@@ -39,8 +43,17 @@ def slice_(b: Builder, node: Node) -> Result:
     size, step = shape_of(value)[axis], b.integer(node, "step", 1)
     start = 0 if node.argument("start") is None else b.integer(node, "start")
     end = size if node.argument("end") is None else b.integer(node, "end")
-    start, end = (min(max(bound + size if bound < 0 else bound, 0), size) for bound in (start, end))
+    start, end = (_place(bound, size) for bound in (start, end))
     return _slice(b, value, axis, start, end, step)
+
+
+def _place(bound: int, size: int) -> int:
+    """Where a bound of Python's lies; symbolic ones are taken to lie inside, which is checked when sizes are known."""
+    if is_symbolic(bound) or is_symbolic(size):
+        if is_symbolic(bound):
+            return bound
+        return size if bound == _NO_END else size + bound if bound < 0 else bound
+    return min(max(bound + size if bound < 0 else bound, 0), size)
 
 
 @op("narrow.default")
@@ -67,7 +80,7 @@ def _select(b: Builder, value: SSAValue, axis: int, index: int) -> SSAValue:
 
 
 def _pieces(b: Builder, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAValue]:
-    if min(sizes, default=0) < 0 or sum(sizes) != shape_of(value)[axis]:
+    if any(not never_below(size, 0) for size in sizes) or sum(sizes) != shape_of(value)[axis]:
         raise QcompError(f"pieces {list(sizes)[:8]} of a dimension of {shape_of(value)[axis]}", code="malformed-graph")
     starts = [sum(sizes[:index]) for index in range(len(sizes))]
     return [_slice(b, value, axis, start, start + size) for start, size in zip(starts, sizes, strict=True)]

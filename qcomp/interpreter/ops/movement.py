@@ -39,8 +39,7 @@ def move(op: Moving, arrays: Arrays) -> Array:
         case nn.ExpandOp():
             return movement.expand(arrays[0], torch_sizes(op.result))
         case nn.SliceOp():
-            where = (attr.value.data for attr in (op.dim, op.start, op.end, op.step))
-            return movement.cut(arrays[0], *where)
+            return movement.cut(arrays[0], op.dim.value.data, *op.bounds, op.step.value.data)
         case nn.CatOp():
             return movement.concatenate(arrays, op.dim.value.data)
         case nn.TakeOp():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -135,4 +136,4 @@ def _adaptive(x: Array, output_size: Sizes) -> Iterator[tuple[Sizes, Array]]:
     windows = [list(enumerate(adaptive_windows(*pair))) for pair in zip(sizes, output_size, strict=True)]
     for chosen in product(*windows):
         part = x[(..., *(slice(*bounds) for _, bounds in chosen))]
-        yield tuple(index for index, _ in chosen), part.reshape(*lead, -1)
+        yield tuple(index for index, _ in chosen), part.reshape(*lead, prod(part.shape[len(lead) :]))

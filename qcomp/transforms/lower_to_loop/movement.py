@@ -198,7 +198,7 @@ def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     """A copy of a part."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
     target = lowering.define(op.result, op.location)
-    dim, start, step = op.dim.value.data, op.start.value.data, op.step.value.data
+    dim, (start, _), step = op.dim.value.data, op.bounds, op.step.value.data
     rank = len(source.sizes)
     starts = [start if axis == dim else 0 for axis in range(rank)]
     strides = [step if axis == dim else 1 for axis in range(rank)]

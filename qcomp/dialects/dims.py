@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Symbolic sizes in the IR: ``#nn.dims`` in types, ``#nn.dim`` as a number of an op, ``#nn.symbol`` on functions.
+
+    func.func @main(%x: tensor<?x?x128xf32, #nn.dims<[b, 2 * s + 1, 128]>>)
+        attributes {nn.symbols = [#nn.symbol<b, 0, 64>, #nn.symbol<s, 1>]}
+
+A type with symbolic dimensions is ``?`` there and says in its encoding (a memref: in its layout, which is row-major)
+what they are; ``?`` in the encoding is a dimension that is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefLayoutAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Data, Operation
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from qcomp.dialects.binding import Symbol
+from qcomp.dialects.dim import FUNCTIONS, is_symbolic, symbol
+
+Shape = tuple[int, ...]
+SYMBOLS = "nn.symbols"
+"""On a function: its symbols with their ranges, in the order in which compiled code takes them."""
+MAX_DEPTH = 64
+"""Deepest accepted nesting of an expression."""
+
+
+@irdl_attr_definition
+class DimsAttr(Data[Shape], MemRefLayoutAttr):
+    """The dimensions of a type some of which are symbolic: ``#nn.dims<[2 * b, 128, ?]>``."""
+
+    name = "nn.dims"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Shape:
+        with parser.in_angle_brackets():
+            return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_size(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<[{sizes_text(self.data)}]>")
+
+    def get_affine_map(self) -> AffineMap:
+        """Row-major; each symbolic stride is a symbol of the map."""
+        total, symbols = AffineExpr.constant(0), 0
+        for axis in range(len(self.data)):
+            rest = self.data[axis + 1 :]
+            if any(is_symbolic(size) or size < 0 for size in rest):
+                factor, symbols = AffineExpr.symbol(symbols), symbols + 1
+            else:
+                factor = AffineExpr.constant(_product(rest))
+            total = total + AffineExpr.dimension(axis) * factor
+        return AffineMap(len(self.data), symbols, (total,))
+
+
+@irdl_attr_definition
+class DimAttr(Data[int]):
+    """A number that depends on symbols: ``#nn.dim<s - 1>``."""
+
+    name = "nn.dim"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> int:
+        with parser.in_angle_brackets():
+            return _parse_sum(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+@irdl_attr_definition
+class SymbolAttr(Data[Symbol]):
+    """A symbol with the least and, if there is one, the largest size: ``#nn.symbol<b, 0, 64>``."""
+
+    name = "nn.symbol"
+
+    def verify(self) -> None:
+        low, high = self.data.low, self.data.high
+        if low < 0 or (high is not None and high < low):
+            raise VerifyException(f"symbol {self.data.name} has the range {low} to {high}")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Symbol:
+        with parser.in_angle_brackets():
+            name, low, high = parser.parse_identifier(" for a symbol"), 0, None
+            if parser.parse_optional_punctuation(",") is not None:
+                low = parser.parse_integer()
+                high = parser.parse_integer() if parser.parse_optional_punctuation(",") is not None else None
+            return Symbol(name, low, high)
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.data}>")
+
+
+def sizes_text(sizes: Iterable[int]) -> str:
+    """Sizes as text, ``?`` for one that is not known."""
+    return ", ".join("?" if size == DYNAMIC_INDEX else str(size) for size in sizes)
+
+
+def sizes_of(kind: TensorType[Attribute] | MemRefType[Attribute]) -> Shape:
+    """The dimensions of a type: numbers, symbolic ones, DYNAMIC_INDEX. Raises VerifyException when its parts differ."""
+    sizes = kind.get_shape()
+    given = kind.encoding if isinstance(kind, TensorType) else kind.layout
+    if not isinstance(given, DimsAttr):
+        return sizes
+    dims = given.data
+    if sizes != _plain(dims):
+        raise VerifyException(f"dimensions [{sizes_text(sizes)}] and #nn.dims<[{sizes_text(dims)}]> differ")
+    return dims
+
+
+def has_symbols(kind: Attribute) -> bool:
+    """Whether a tensor or memref type has symbolic dimensions."""
+    given = kind.encoding if isinstance(kind, TensorType) else kind.layout if isinstance(kind, MemRefType) else None
+    return isinstance(given, DimsAttr) and any(map(is_symbolic, given.data))
+
+
+def tensor_of(element: Attribute, sizes: Sequence[int]) -> TensorType[Attribute]:
+    """The tensor type of `sizes`, some of which may be symbolic."""
+    if not any(map(is_symbolic, sizes)):
+        return TensorType(element, sizes)
+    return TensorType(element, _plain(sizes), DimsAttr(tuple(sizes)))
+
+
+def memref_of(element: Attribute, sizes: Sequence[int]) -> MemRefType[Attribute]:
+    """The row-major memref type of `sizes`, some of which may be symbolic."""
+    if not any(map(is_symbolic, sizes)):
+        return MemRefType(element, sizes)
+    return MemRefType(element, _plain(sizes), DimsAttr(tuple(sizes)))
+
+
+def size_attribute(size: int) -> Attribute:
+    """`size` as a number of an op: an i64, or ``#nn.dim``."""
+    return DimAttr(size) if is_symbolic(size) else IntegerAttr(size, i64)
+
+
+def attribute_size(attribute: Attribute) -> int:
+    """The number that `size_attribute` made an attribute of."""
+    return attribute.data if isinstance(attribute, DimAttr) else cast("IntegerAttr[IntegerType]", attribute).value.data
+
+
+def declared_symbols(func: Operation) -> list[Symbol]:
+    """The symbols of a function in order."""
+    given = func.attributes.get(SYMBOLS)
+    items = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+    return [item.data for item in items if isinstance(item, SymbolAttr)]
+
+
+def declare_symbols(func: Operation, symbols: Sequence[Symbol]) -> None:
+    """Give a function these symbols."""
+    if symbols:
+        func.attributes[SYMBOLS] = ArrayAttr([SymbolAttr(item) for item in symbols])
+    else:
+        func.attributes.pop(SYMBOLS, None)
+
+
+def argument_names(main: FuncOp) -> list[str]:
+    """What errors call the tensor arguments of a function: ``nn.name``, else their number."""
+    entries = main.arg_attrs.data if main.arg_attrs is not None else ()
+    names: list[str] = []
+    for position in range(len(main.function_type.inputs)):
+        title = entries[position].data.get("nn.name") if position < len(entries) else None
+        names.append(title.data if isinstance(title, StringAttr) else str(position))
+    return names
+
+
+def _plain(sizes: Sequence[int]) -> Shape:
+    return tuple(DYNAMIC_INDEX if is_symbolic(size) else size for size in sizes)
+
+
+def _product(sizes: Iterable[int]) -> int:
+    total = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+
+def _parse_size(parser: AttrParser) -> int:
+    return DYNAMIC_INDEX if parser.parse_optional_punctuation("?") is not None else _parse_sum(parser)
+
+
+def _parse_sum(parser: AttrParser, depth: int = 0) -> int:
+    """``term {(+ | -) term}``, a leading minus included."""
+    if depth > MAX_DEPTH:
+        parser.raise_error(f"a size nests deeper than {MAX_DEPTH}")
+    negative = parser.parse_optional_punctuation("-") is not None
+    total = _parse_term(parser, depth)
+    total = -total if negative else total
+    while True:
+        if parser.parse_optional_punctuation("+") is not None:
+            total = total + _parse_term(parser, depth)
+        elif parser.parse_optional_punctuation("-") is not None:
+            total = total - _parse_term(parser, depth)
+        else:
+            return total
+
+
+def _parse_term(parser: AttrParser, depth: int) -> int:
+    value = _parse_factor(parser, depth)
+    while True:
+        word = next((w for w in ("floordiv", "ceildiv", "mod") if parser.parse_optional_keyword(w) is not None), None)
+        if word is not None:
+            value = FUNCTIONS[word](value, _parse_factor(parser, depth))
+        elif parser.parse_optional_punctuation("*") is not None:
+            value = value * _parse_factor(parser, depth)
+        else:
+            return value
+
+
+def _parse_factor(parser: AttrParser, depth: int) -> int:
+    if parser.parse_optional_punctuation("(") is not None:
+        value = _parse_sum(parser, depth + 1)
+        parser.parse_punctuation(")")
+        return value
+    number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+    if number is not None:
+        return number
+    word = parser.parse_identifier(" or number in a size")
+    if word not in ("max", "min"):
+        return symbol(word)
+    parser.parse_punctuation("(")
+    first = _parse_sum(parser, depth + 1)
+    parser.parse_punctuation(",")
+    second = _parse_sum(parser, depth + 1)
+    parser.parse_punctuation(")")
+    return FUNCTIONS[word](first, second)
