@@ -95,7 +95,7 @@ class CausalBlock(nn.Module):
         return torch.relu(y + self.side(x))
 
 
-@architecture("tcn", (2, 5, 37), quantizers=("x86",))
+@architecture("tcn", (2, 5, 37), quantizers=("xnnpack",))
 def tcn() -> nn.Module:
     """Temporal convolutional network; the last step is classified."""
     blocks = [CausalBlock(5, 10, 1), CausalBlock(10, 10, 2), CausalBlock(10, 14, 4)]

@@ -60,7 +60,7 @@ def vae_decoder() -> nn.Module:
     return VaeDecoder()
 
 
-@architecture("dcgan", (2, 10, 1, 1), quantizers=("xnnpack",))
+@architecture("dcgan", (2, 10, 1, 1))
 def dcgan() -> nn.Module:
     """Transposed convolutions with batch norm."""
     return nn.Sequential(

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of single aten ops, taken from graphs that torch makes of its own operator samples."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch.utils import _pytree as pytree
+
+from tools.conformance.samples import Sample, operators, samples_of
+from tools.conformance.probes_by_hand import by_hand
+
+HELD = frozenset({"weight", "bias", "running_mean", "running_var", "params", "weight_hh", "weight_ih", "w_ih", "w_hh"})
+"""Arguments that are parameters of a layer: they are constants of a probe, all other tensors are its inputs."""
+CODED = ("conv1d", "conv2d", "conv3d", "convolution", "linear", "conv_transpose")
+"""Ops with an integer form whose weight must hold codes."""
+_CALLS = 3
+
+
+@dataclass
+class Probe(torch.nn.Module):
+    """One call of an op. `inputs` are its tensor arguments but for `HELD` ones."""
+
+    target: Any
+    leaves: list[Any]
+    structure: Any
+    places: list[int]
+    inputs: tuple[torch.Tensor, ...]
+    coded: list[int] = field(default_factory=list[int])
+    """Where weights stand that have an integer form."""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        for index, leaf in enumerate(self.leaves):
+            if isinstance(leaf, torch.Tensor) and index not in self.places:
+                self.register_buffer(f"held{index}", leaf)
+
+    __hash__ = object.__hash__
+
+    def call(self, tensors: Sequence[torch.Tensor], held: Any = None) -> Any:
+        """The op on `tensors` as inputs; `held` changes what a constant is."""
+        leaves = list(self.leaves)
+        for index, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor) and index not in self.places:
+                value = getattr(self, f"held{index}")
+                leaves[index] = held(value, index) if held else value
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = pytree.tree_unflatten(leaves, self.structure)
+        return self.target(*args, **kwargs)
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        """The op's results."""
+        return self.call(tensors)
+
+
+def probe_of(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Probe:
+    """The call target(*args, **kwargs) as a module."""
+    names = [str(argument.name) for argument in target._schema.arguments]
+    named = [*zip(names, args, strict=False), *kwargs.items()]
+    leaves, structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    owners = [name for name, value in named for _ in pytree.tree_leaves(value)]
+    leaves = [leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and owners[i] not in HELD]
+    weighted = any(part in str(target) for part in CODED)
+    coded = [i for i, name in enumerate(owners) if name == "weight" and weighted and leaves[i].dim() > 1]
+    return Probe(target, leaves, structure, places, tuple(leaves[i] for i in places), coded)
+
+
+class _Recorder(torch.fx.Interpreter):
+    """Runs a graph and keeps the calls of wanted ops."""
+
+    def __init__(self, module: torch.fx.GraphModule, found: dict[str, list[Probe]]):
+        super().__init__(module)
+        self.found = found
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        kept = self.found.get(op_name(target))
+        if kept is not None and len(kept) < _CALLS:
+            kept.append(probe_of(target, args, kwargs))
+        return super().call_function(target, args, kwargs)
+
+
+def op_name(target: object) -> str:
+    """``aten.add.Tensor``."""
+    return str(target)
+
+
+def probes(wanted: Sequence[str]) -> dict[str, list[Probe]]:
+    """At most three calls for each op in `wanted`; those by hand come first. Takes minutes."""
+    found: dict[str, list[Probe]] = {name: [] for name in wanted}
+    for name, args, kwargs in by_hand():
+        target = overload(name)
+        if name in found and target is not None:
+            found[name].append(probe_of(target, args, kwargs))
+    for index, sample in enumerate(_samples()):
+        if index % 100 == 0:
+            sys.stderr.write(f"{index} samples, {sum(map(bool, found.values()))} of {len(found)} ops have a probe\n")
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                program = torch.export.export(sample, sample.inputs, strict=False)
+                for form in (program, program.run_decompositions()):
+                    _Recorder(cast(Any, form.module()), found).run(*(value.clone() for value in sample.inputs))
+            except Exception:  # torch cannot export or run the sample; others follow
+                continue
+    return found
+
+
+def _samples() -> Iterator[Sample]:
+    for entry in operators().values():
+        for dtype in (torch.float32, torch.int64, torch.bool):
+            try:
+                made = samples_of(entry, dtype, 3)
+            except Exception:  # torch cannot make them
+                continue
+            if made:
+                yield from made
+                break
+
+
+def overload(name: str) -> Any:
+    """The op called ``aten.add.Tensor``; None when torch has none."""
+    namespace, packet, which = name.split(".", 2)
+    found: Any = getattr(getattr(torch.ops, namespace), packet, None)
+    return getattr(found, which, None) if found is not None else None
+
+
+def core_ops() -> list[str]:
+    """Core ATen: the ops that torch tags so."""
+    found: list[str] = []
+    aten: Any = torch.ops.aten
+    for name in dir(aten):
+        packet = getattr(aten, name)
+        for which in packet.overloads() if hasattr(packet, "overloads") else ():
+            if torch.Tag.core in getattr(packet, which).tags:
+                found.append(f"aten.{name}.{which}")
+    return sorted(found)
