@@ -36,9 +36,8 @@ def by_hand() -> Iterator[Call]:
         weights = [_r(gates * 5, 3), _r(gates * 5, 5), _r(gates * 5), _r(gates * 5)]
         state = [_r(1, 2, 5), _r(1, 2, 5)] if name == "lstm" else _r(1, 2, 5)
         yield f"aten.{name}.input", (_r(4, 2, 3), state, weights, True, 1, 0.0, False, False, False), {}
-        cell = [weights[0], weights[1], weights[2], weights[3]]
         first = [_r(2, 5), _r(2, 5)] if name == "lstm" else _r(2, 5)
-        yield f"aten.{name}_cell.default" if gates > 1 else f"aten.{name}_cell.default", (_r(2, 3), first, *cell), {}
+        yield f"aten.{name}_cell.default", (_r(2, 3), first, *weights), {}
     yield "aten.dropout.default", (image, 0.5, False), {}
     yield "aten.alpha_dropout.default", (image, 0.5, False), {}
     yield "aten.feature_dropout.default", (image, 0.5, False), {}

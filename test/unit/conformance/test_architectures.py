@@ -19,10 +19,10 @@ from architectures import ARCHITECTURES, build  # noqa: E402
 
 FORMS = ("non-strict", "strict", "decomposed")
 WAITING = {
-    "conformer", "wav2vec", "alexnet", "gpt2", "llama", "t5", "yolo", "centernet", "vit", "deit",
-    "transformer_encoder", "swin", "srresnet", "vae_decoder", "dcgan", "stylenet", "pointnet", "nerf", "dlrm",
-    "siamese", "capsules", "gcn", "moe", "crnn", "lstm_tagger", "bilstm_tagger", "gru", "rnn", "lstm_cell",
-    "unet_transposed", "unet_resize", "deeplab", "fpn",
+    "vit", "deit", "transformer_encoder",
+    "conformer", "wav2vec", "alexnet", "gpt2", "llama", "t5", "yolo", "centernet", "swin", "srresnet",
+    "vae_decoder", "stylenet", "pointnet", "nerf", "dlrm", "siamese", "capsules", "gcn", "moe", "crnn",
+    "lstm_tagger", "bilstm_tagger", "gru", "rnn", "lstm_cell", "unet_transposed", "unet_resize", "deeplab", "fpn",
 }  # fmt: skip
 
 
