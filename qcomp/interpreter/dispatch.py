@@ -48,7 +48,10 @@ class Meaning:
 
 
 _meanings: dict[type[Operation], Meaning] = {}
-_BUILT_IN = ("quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "symbolic")
+_BUILT_IN = (
+    "quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "recurrent",
+    "symbolic",
+)  # fmt: skip
 
 
 def meaning(*ops: type[Operation], coded: Coded | None = None, raw: bool = False) -> Callable[[RealT], RealT]:

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from qcomp.dialects import nn
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints, shape, tensor, torch_sizes
+from qcomp.interpreter.torch_recurrent import recurrent
 
 Values = Sequence[Any]
 Kernel = Callable[[Any, Values], Any]
@@ -32,6 +33,7 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
         **_movement(torch),
         nn.DimValueOp: lambda op, v: torch.tensor(op.size, dtype=torch.int64),
         nn.ArangeOp: lambda op, v: _arange(torch, op),
+        **dict.fromkeys(nn.RECURRENT, lambda op, v: recurrent(torch, op, v)),
     }
 
 

@@ -84,6 +84,7 @@ from qcomp.dialects.nn.pooling import (
     ReduceOp,
     SumOp,
 )
+from qcomp.dialects.nn.recurrent import RECURRENT, GruOp, LstmOp, RecurrentOp, RnnOp
 from qcomp.dialects.nn.resample import RESAMPLING, ResampleOp, TakeOp
 from qcomp.dialects.nn.symbolic import SYMBOLIC, ArangeOp, DimValueOp
 from qcomp.dialects.nn.transposed import (
@@ -96,7 +97,10 @@ from qcomp.dialects.nn.transposed import (
 
 Nn = Dialect(
     "nn",
-    [ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *SYMBOLIC],
+    [
+        ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
+        *SYMBOLIC,
+    ],
     [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
 )
 
@@ -112,6 +116,7 @@ __all__ = [
     "NORMS",
     "POOLING",
     "POOLS",
+    "RECURRENT",
     "RESAMPLING",
     "SYMBOLIC",
     "TRANSPOSED",
@@ -154,11 +159,13 @@ __all__ = [
     "ExpOp",
     "ExpandOp",
     "GeluOp",
+    "GruOp",
     "HardsigmoidOp",
     "HardswishOp",
     "LayerNormOp",
     "LeakyReluOp",
     "LinearOp",
+    "LstmOp",
     "MatmulOp",
     "MaxPool2dOp",
     "MaxPool3dOp",
@@ -174,11 +181,13 @@ __all__ = [
     "PadOp",
     "PermuteOp",
     "PoolOp",
+    "RecurrentOp",
     "ReduceOp",
     "ReluAttr",
     "ReluOp",
     "ResampleOp",
     "ReshapeOp",
+    "RnnOp",
     "RsqrtOp",
     "SigmoidOp",
     "SiluOp",

@@ -69,3 +69,43 @@ func.func @f(%x: tensor<2x3x4xf32>, %i: tensor<5x3xi64>, %w: tensor<5x2xf32>) {
   %t = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5x3xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<5x2x13xf32>, %h: tensor<2x4xf32>, %w: tensor<12x4xf32>) {
+  // expected-error@+1 {{input must be [T, N, 3 * H]}}
+  %t = nn.gru %x, %h, %w {reverse = false} : (tensor<5x2x13xf32>, tensor<2x4xf32>, tensor<12x4xf32>) -> tensor<5x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<5x2x12xf32>, %h: tensor<4xf32>, %w: tensor<12x4xf32>) {
+  // expected-error@+1 {{hidden must be [N, P]}}
+  %t = nn.gru %x, %h, %w {reverse = false} : (tensor<5x2x12xf32>, tensor<4xf32>, tensor<12x4xf32>) -> tensor<5x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<5x2x12xf32>, %h: tensor<2x4xf32>, %w: tensor<4x12xf32>) {
+  // expected-error@+1 {{an operand should have shape [12, 4]}}
+  %t = nn.gru %x, %h, %w {reverse = false} : (tensor<5x2x12xf32>, tensor<2x4xf32>, tensor<4x12xf32>) -> tensor<5x2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<5x2x12xf32>, %h: tensor<2x5xf32>, %w: tensor<12x5xf32>) {
+  // expected-error@+1 {{without a projection the hidden state has H elements}}
+  %t = nn.gru %x, %h, %w {reverse = false} : (tensor<5x2x12xf32>, tensor<2x5xf32>, tensor<12x5xf32>) -> tensor<5x2x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<5x2x4xf32>, %h: tensor<2x4xf32>, %w: tensor<4x4xf32>) {
+  // expected-error@+1 {{nonlinearity must be "tanh" or "relu"}}
+  %t = nn.rnn %x, %h, %w {reverse = false, nonlinearity = "gelu"} : (tensor<5x2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<5x2x4xf32>
+  func.return
+}

@@ -36,3 +36,14 @@ func.func @resampling(%x: tensor<2x3x4xf32>, %q: tensor<2x3x4x!quant.uniform<u8:
   %linear = nn.resample %x, %i, %w {dim = 2 : i64} : (tensor<2x3x4xf32>, tensor<5x2xi64>, tensor<5x2xf32>) -> tensor<2x3x5xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @recurrent(
+// CHECK-NEXT:      %lstm = nn.lstm %x, %h, %c, %w bias(%b) projection(%p) {reverse = true} : (tensor<5x2x12xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<12x2xf32>, tensor<12xf32>, tensor<2x3xf32>) -> tensor<5x2x5xf32>
+// CHECK-NEXT:      %gru = nn.gru %x, %k, %v bias(%b) {reverse = false} : (tensor<5x2x12xf32>, tensor<2x4xf32>, tensor<12x4xf32>, tensor<12xf32>) -> tensor<5x2x4xf32>
+// CHECK-NEXT:      %rnn = nn.rnn %x, %i, %u {reverse = false, nonlinearity = "tanh"} : (tensor<5x2x12xf32>, tensor<2x12xf32>, tensor<12x12xf32>) -> tensor<5x2x12xf32>
+func.func @recurrent(%x: tensor<5x2x12xf32>, %h: tensor<2x2xf32>, %c: tensor<2x3xf32>, %w: tensor<12x2xf32>, %b: tensor<12xf32>, %p: tensor<2x3xf32>, %k: tensor<2x4xf32>, %v: tensor<12x4xf32>, %u: tensor<12x12xf32>, %i: tensor<2x12xf32>) {
+  %lstm = nn.lstm %x, %h, %c, %w bias(%b) projection(%p) {reverse = true} : (tensor<5x2x12xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<12x2xf32>, tensor<12xf32>, tensor<2x3xf32>) -> tensor<5x2x5xf32>
+  %gru = nn.gru %x, %k, %v bias(%b) {reverse = false} : (tensor<5x2x12xf32>, tensor<2x4xf32>, tensor<12x4xf32>, tensor<12xf32>) -> tensor<5x2x4xf32>
+  %rnn = nn.rnn %x, %i, %u {reverse = false, nonlinearity = "tanh"} : (tensor<5x2x12xf32>, tensor<2x12xf32>, tensor<12x12xf32>) -> tensor<5x2x12xf32>
+  func.return
+}
