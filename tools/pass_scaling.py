@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the passes scale: times each on synthetic networks of 1k to 16k ops, and prints milliseconds and the exponent.
 
-    python tools/pass_scaling.py [--most 16000] [--csv FILE]
+    python tools/pass_scaling.py [--most 16000] [--csv FILE] [--plot FILE]
 
 The network is a chain of blocks conv, batch norm, relu, observe, residual add, clamp, pool, reshape there and back.
 An exponent near 1 is linear: time ~ ops ** exponent between the smallest and the largest size.
@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import csv
 import gc
+import importlib
 import math
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
@@ -98,11 +100,26 @@ def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
     return math.log(max(seconds[-1], 1e-9) / max(seconds[0], 1e-9)) / math.log(counts[-1] / counts[0])
 
 
+def plot(path: str, counts: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
+    """Draw milliseconds over ops, both logarithmic, with a line of slope 1 (needs matplotlib, the extra `report`)."""
+    figure: Any = importlib.import_module("matplotlib.figure").Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.add_subplot(xscale="log", yscale="log", xlabel="ops", ylabel="ms")
+    times = {row[0]: [float(cell) for cell in row[1:-1]] for row in rows}
+    shown = sorted(times, key=lambda name: -times[name][-1])
+    for name in shown[:12]:
+        axes.plot(counts, [max(value, 0.5) for value in times[name]], marker="o", label=name)
+    largest = times[shown[0]][-1]
+    axes.plot(counts, [largest * count / counts[-1] for count in counts], "k--", label="linear")
+    axes.legend(fontsize="small")
+    figure.savefig(path)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--most", type=int, default=16000, help="ops of the largest network")
     parser.add_argument("--csv", help="write the table to this file too")
+    parser.add_argument("--plot", help="draw milliseconds over ops into this file (.svg, .png, ...)")
     options = parser.parse_args(arguments)
     sizes = [size for size in (1000, 2000, 4000, 8000, 16000, 32000) if size <= options.most]
     runs = [measure(size) for size in sizes]
@@ -122,6 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([header, *rows])
+    if options.plot:
+        plot(options.plot, counts, rows)
     return 0
 
 

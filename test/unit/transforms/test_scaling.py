@@ -21,6 +21,12 @@ def tool(root: Path) -> ModuleType:
     return module
 
 
+def test_the_table_is_drawn(request: pytest.FixtureRequest, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    tool(request.config.rootpath).plot(str(tmp_path / "p.svg"), [1000, 2000], [["dce", "3", "6", "1.00"]])
+    assert "</svg>" in (tmp_path / "p.svg").read_text()
+
+
 def test_time_grows_no_faster_than_the_number_of_ops(request: pytest.FixtureRequest):
     scaling = tool(request.config.rootpath)
     scaling.measure(300)
