@@ -26,6 +26,7 @@ _PASSES: dict[str, str] = {
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",
     "lower-batch-norm": "qcomp.transforms.lower_batch_norm:LowerBatchNormPass",
     "lower-to-loop": "qcomp.transforms.lower_to_loop:LowerToLoopPass",
+    "lower-variable-weights": "qcomp.transforms.lower_variable_weights:LowerVariableWeightsPass",
     "plan-memory": "qcomp.transforms.plan_memory:PlanMemoryPass",
     "propagate-qdq": "qcomp.transforms.propagate_qdq:PropagateQdqPass",
     "remove-identities": "qcomp.transforms.remove_identities:RemoveIdentitiesPass",

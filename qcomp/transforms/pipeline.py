@@ -34,7 +34,7 @@ PIPELINES: dict[str, str] = {
     "O1": "remove-identities,fold-constants,cse,fold-batch-norm,fold-affine,compose-permutes,compose-reshapes,fold-pad,"
     "fold-constants,dce",
     "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
-    "O2": "lower-batch-norm,fuse-linear,fold-constants,fold-affine,fuse-activation,dce",
+    "O2": "lower-batch-norm,fuse-linear,lower-variable-weights,fold-constants,fold-affine,fuse-activation,dce",
     "integer": "propagate-qdq,fold-constants,fuse-qdq,fuse-activation,remove-identities,fold-constants,dce",
 }
 """Pipelines by name. Only `quantize` changes numbers on purpose: it is for prepared graphs."""
