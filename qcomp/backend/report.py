@@ -15,7 +15,7 @@ from qcomp.backend.marks import unmarked
 from qcomp.dialects import nn
 from qcomp.dialects.location import describe, module_path, source_line
 from qcomp.dialects.nn.base import shape
-from qcomp.dialects.quant import DequantizeOp, QuantizeOp, encoding_of
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, QuantizeOp, encoding_of
 from qcomp.transforms.rewriting import RefusalRecord
 
 _SILENT = (nn.ConstantOp, ReturnOp, FuncOp, ModuleOp)
@@ -29,6 +29,8 @@ def macs(op: Operation) -> int:
     if isinstance(op, nn.WeightedOp):
         per_result = math.prod(shape(op.weight)[1:])
         return math.prod(shape(op.result)) * per_result
+    if isinstance(op, nn.DynamicLinearOp):
+        return math.prod(shape(op.result)) * shape(op.weight)[1]
     if isinstance(op, nn.MatmulOp):
         return math.prod(shape(op.result)) * shape(op.lhs)[-1]
     return 0
@@ -42,8 +44,10 @@ def quantized_macs(module: ModuleOp) -> int:
 
 def integer_macs(module: ModuleOp) -> int:
     """MACs of the convolutions and linears that work on codes."""
-    found = [op for op in module.walk() if isinstance(op, nn.WeightedOp)]
-    return sum(macs(op) for op in found if encoding_of(op.input.type) is not None)
+    found = [op for op in module.walk() if isinstance(op, nn.WeightedOp | nn.DynamicLinearOp)]
+    return sum(
+        macs(op) for op in found if isinstance(op, nn.DynamicLinearOp) or encoding_of(op.input.type) is not None
+    )
 
 
 def ops_report(module: ModuleOp, refusals: Sequence[RefusalRecord]) -> list[dict[str, Any]]:
@@ -84,7 +88,7 @@ def _is_coded(value: SSAValue) -> bool:
         if encoding_of(value.type) is not None:
             return True
         owner = value.owner
-        if isinstance(owner, DequantizeOp):
+        if isinstance(owner, DequantizeOp | DequantizeDynamicOp):
             return True
         if not isinstance(owner, nn.MovementOp | nn.MaxPoolOp | nn.AdaptiveMaxPoolOp) or not owner.operands:
             return False

@@ -155,7 +155,8 @@ class Observer:
     """A calibrated observer or fake-quantize module.
 
     scales (float64) and zero_points (int64) come from its ``calculate_qparams()``; `axis` is None per tensor. `group`
-    is equal for nodes that call the same module object: they share one encoding.
+    is equal for nodes that call the same module object: they share one encoding. A dynamic one has no parameters, but
+    `floor`, the least scale, and `symmetric`; one of a narrower float has only its `dtype`.
     """
 
     name: str
@@ -166,6 +167,13 @@ class Observer:
     scales: FloatArray
     zero_points: IntArray
     axis: int | None = None
+    floor: float = 0.0
+    symmetric: bool = False
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the parameters follow from the values at run time."""
+        return self.floor > 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ both families have, as in torchao's convert step.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from qcomp.frontend.graph import Observer
 
 _UNDERLYING = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 _STORAGE = ("int8", "uint8", "int16", "uint16", "int32")
+_CASTS = ("float16", "bfloat16")
 _PER_CHANNEL = (torch.per_channel_affine, torch.per_channel_symmetric, torch.per_channel_affine_float_qparams)
 
 
@@ -35,20 +37,11 @@ class ObserverTable:
         self._seen: dict[int, Observer] = {}
 
     def add(self, name: str, module: torch.nn.Module) -> None:
-        """Read `module`, called `name`. Raises QcompError when it is dynamic, saw no data or is of an unknown kind."""
+        """Read `module`, called `name`. Raises QcompError when it saw no data or is of an unknown kind."""
         known = self._seen.get(id(module))
         if known is None:
             known = self._seen[id(module)] = _read(name, module, len(self._seen))
-        self.observers[name] = Observer(
-            name,
-            known.group,
-            known.dtype,
-            known.quant_min,
-            known.quant_max,
-            known.scales,
-            known.zero_points,
-            known.axis,
-        )
+        self.observers[name] = replace(known, name=name)
 
 
 def _refuse(name: str, module: Any, why: str, hint: str) -> QcompError:
@@ -58,17 +51,17 @@ def _refuse(name: str, module: Any, why: str, hint: str) -> QcompError:
 
 
 def _read(name: str, module: Any, group: int) -> Observer:
-    if getattr(module, "is_dynamic", False):
-        raise _refuse(
-            name, module, "quantizes dynamically, which is not supported", "use a static quantization configuration"
-        )
     if hasattr(module, "convert"):
         raise _refuse(
             name, module, "rewrites itself, which is not supported", "run convert_pt2e first and import its result"
         )
     dtype = _UNDERLYING.get(dtype_name(module.dtype), dtype_name(module.dtype))
+    if dtype in _CASTS:
+        return _without_parameters(name, group, dtype)
     if dtype not in _STORAGE:
-        raise _refuse(name, module, f"quantizes to {dtype}", f"supported are {', '.join(_STORAGE)}")
+        raise _refuse(name, module, f"quantizes to {dtype}", f"supported are {', '.join((*_STORAGE, *_CASTS))}")
+    if getattr(module, "is_dynamic", False):
+        return _dynamic(name, module, group, dtype)
     if not all(_has_seen_data(inner) for inner in _inner_observers(module)):
         raise QcompError(
             f"observer {name} ({type(module).__name__}) saw no data",
@@ -93,6 +86,25 @@ def _read(name: str, module: Any, group: int) -> Observer:
     )
 
 
+def _dynamic(name: str, module: Any, group: int, dtype: str) -> Observer:
+    """An observer whose parameters follow from each value."""
+    if dtype not in ("int8", "uint8"):
+        raise _refuse(name, module, f"quantizes to {dtype} dynamically", "supported are int8 and uint8")
+    scheme = getattr(module, "qscheme", torch.per_tensor_affine)
+    if scheme not in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        raise _refuse(name, module, f"quantizes dynamically by {scheme}", "use a per-tensor scheme")
+    floor = float(np.float32(getattr(module, "eps", np.finfo(np.float32).eps)))
+    found = _without_parameters(name, group, dtype)
+    low, high = int(module.quant_min), int(module.quant_max)
+    return replace(
+        found, quant_min=low, quant_max=high, floor=floor, symmetric=scheme == torch.per_tensor_symmetric
+    )  # fmt: skip
+
+
+def _without_parameters(name: str, group: int, dtype: str) -> Observer:
+    return Observer(name, group, dtype, 0, 0, np.zeros(0), np.zeros(0, np.int64))
+
+
 def _parameters(value: object, per_channel: bool) -> np.ndarray[tuple[int, ...], np.dtype[Any]]:
     """0-d per tensor, 1-d per channel; float32 parameters stay the float32 they are, widened."""
     array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.array(value)
@@ -102,7 +114,8 @@ def _parameters(value: object, per_channel: bool) -> np.ndarray[tuple[int, ...],
 def _zero_points(name: str, module: Any, values: np.ndarray[tuple[int, ...], np.dtype[Any]]) -> Any:
     rounded = values.astype(np.int64)
     if not (rounded == values).all():
-        raise _refuse(name, module, "has zero points that are not integers", "use an integer zero point scheme")
+        hint = "run convert_pt2e first and import its result"
+        raise _refuse(name, module, "has zero points that are not integers", hint)
     return rounded
 
 

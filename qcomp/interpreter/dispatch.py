@@ -50,7 +50,7 @@ class Meaning:
 _meanings: dict[type[Operation], Meaning] = {}
 _BUILT_IN = (
     "quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "recurrent",
-    "symbolic",
+    "symbolic", "dynamic",
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ _PASSES: dict[str, str] = {
     "fold-constants": "qcomp.transforms.fold_constants:FoldConstantsPass",
     "fold-pad": "qcomp.transforms.fold_pad:FoldPadPass",
     "fuse-activation": "qcomp.transforms.fuse_activation:FuseActivationPass",
+    "fuse-dynamic-linear": "qcomp.transforms.fuse_dynamic_linear:FuseDynamicLinearPass",
     "fuse-linear": "qcomp.transforms.fuse_linear:FuseLinearPass",
     "fuse-qdq": "qcomp.transforms.fuse_qdq:FuseQdqPass",
     "insert-qdq": "qcomp.transforms.insert_qdq:InsertQdqPass",

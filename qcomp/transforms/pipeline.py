@@ -35,7 +35,8 @@ PIPELINES: dict[str, str] = {
     "fold-constants,dce",
     "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
     "O2": "lower-batch-norm,fuse-linear,lower-variable-weights,fold-constants,fold-affine,fuse-activation,dce",
-    "integer": "propagate-qdq,fold-constants,fuse-qdq,fuse-activation,remove-identities,fold-constants,dce",
+    "integer": "propagate-qdq,fold-constants,fuse-qdq,fuse-dynamic-linear,fuse-activation,remove-identities,"
+    "fold-constants,dce",
 }
 """Pipelines by name. Only `quantize` changes numbers on purpose: it is for prepared graphs."""
 

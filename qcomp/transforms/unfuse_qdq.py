@@ -22,14 +22,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from qcomp.dialects.nn import AddOp, MatmulOp, MeanOp, SumOp, WeightedOp
+from qcomp.dialects.nn import AddOp, DynamicLinearOp, LinearOp, MatmulOp, MeanOp, SumOp, WeightedOp
 from qcomp.dialects.nn.base import tensor
-from qcomp.dialects.quant import DequantizeOp, QuantizeOp, encoding_of, expressed_type
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, QuantizeOp, encoding_of, expressed_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
 from qcomp.transforms.weighted import rebuild
 
-CODE_OPS = (WeightedOp, MatmulOp, MeanOp, SumOp)
+CODE_OPS = (WeightedOp, MatmulOp, MeanOp, SumOp, DynamicLinearOp)
 """Ops that, on codes, round otherwise than between dequantize and quantize. All others keep every bit."""
 
 
@@ -43,6 +43,9 @@ class Unfuse(Rule[Operation, bool]):
 
     def apply(self, op: Operation, plan: bool, rewriter: Rewriter) -> None:
         steps: list[Operation] = []
+        if isinstance(op, DynamicLinearOp):
+            rewriter.replace(op, *_dynamic(op))
+            return
         operands = [_real(value, steps) for value in op.operands]
         steps += _weighted(op, operands) if isinstance(op, WeightedOp) else [_float(op, operands)]
         encoding = encoding_of(op.results[0].type)
@@ -63,6 +66,12 @@ def _float(op: Operation, operands: list[SSAValue]) -> Operation:
     return type(op).create(
         operands=operands, result_types=[kind], properties=op.properties, attributes=op.attributes, location=op.location
     )
+
+
+def _dynamic(op: DynamicLinearOp) -> list[Operation]:
+    value = DequantizeDynamicOp(op.input, op.scale, op.zero_point)
+    weight = DequantizeOp(op.weight)
+    return [value, weight, LinearOp(value.result, weight.result, op.bias, activation=op.activation)]
 
 
 def _weighted(op: WeightedOp, operands: list[SSAValue]) -> list[Operation]:

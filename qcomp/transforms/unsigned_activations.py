@@ -9,7 +9,8 @@
 Dot instructions multiply unsigned activations with signed weights. Every real number stays what it was, so results do
 not change. Three kinds of codes keep their type, with a `quant.requantize` where they meet the others: arguments and
 results of functions, and of ops this pass does not know; what is multiplied as a weight; and results of ops that can
-make NaN, which becomes code 0 in either type (quantize, division, roots).
+make NaN, which becomes code 0 in either type (quantize, division, roots). `qcomp.transforms.unsigned_dynamic` does the
+same where zero points are operands.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, RequantizeOp, encoding_of, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.code_identities import MODERATE, is_shift_of_codes, largest_real
-from qcomp.transforms.rewriting import refuse
+from qcomp.transforms.rewriting import apply_rules, refuse
+from qcomp.transforms.unsigned_dynamic import UnsignedDynamic
 
 _MAY_BE_NAN = (nn.DivOp, nn.SqrtOp, nn.RsqrtOp)
 _FOLLOWS = tuple(
@@ -171,3 +173,4 @@ class UnsignedActivationsPass(QcompPass):
             encoding = _signed_activation(value)
             if encoding is not None:
                 _visit(value, encoding)
+        apply_rules(op, [UnsignedDynamic()])

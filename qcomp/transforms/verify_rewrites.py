@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from qcomp.dialects.constant import Array
 from qcomp.dialects.location import describe
-from qcomp.dialects.nn import MatmulOp, WeightedOp
+from qcomp.dialects.nn import DynamicLinearOp, MatmulOp, WeightedOp
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
@@ -202,8 +202,12 @@ class _Recorder:
 
     def __call__(self, op: Operation, results: tuple[Array, ...]) -> None:
         self.values.update(zip(op.results, results, strict=True))
-        if self.problem is None and isinstance(op, CODE_OPS) and encoding_of(op.operands[0].type) is not None:
+        if self.problem is None and isinstance(op, CODE_OPS) and _on_codes(op):
             self.problem = _check_op(op, [self.values[operand] for operand in op.operands], results[0])
+
+
+def _on_codes(op: Operation) -> bool:
+    return isinstance(op, DynamicLinearOp) or encoding_of(op.operands[0].type) is not None
 
 
 def _check_ops(module: ModuleOp, function: FuncOp) -> str | None:

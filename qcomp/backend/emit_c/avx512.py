@@ -71,6 +71,8 @@ class Avx512(Isa):
         if contract_role(value) == "left":
             return f"_mm512_set1_ps(*({address}))" if _element(value) == "f32" else f"broadcast4({address})"
         count = math.prod(self.unit_shape(value))
+        if strides[-1] == 0 and count > 1 and contract_role(value) is None:
+            return self.splat(value, f"*({address})")
         if strides[-1] != 1 and count > 1 and contract_role(value) is None:
             return f"gather_{_element(value)}({address}, {strides[-1]}, {valid or count})"
         if _element(value) == "f32":

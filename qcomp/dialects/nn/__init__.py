@@ -18,6 +18,7 @@ from qcomp.dialects.nn.contraction import (
     MatmulOp,
     WeightedOp,
 )
+from qcomp.dialects.nn.dynamic import DynamicLinearOp
 from qcomp.dialects.nn.elementwise import (
     BINARY,
     UNARY,
@@ -99,10 +100,10 @@ Nn = Dialect(
     "nn",
     [
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
-        *SYMBOLIC,
+        *SYMBOLIC, DynamicLinearOp,
     ],
     [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
-)
+)  # fmt: skip
 
 __all__ = [
     "ADAPTIVE_AVG_POOLS",
@@ -154,6 +155,7 @@ __all__ = [
     "DataAttr",
     "DimValueOp",
     "DivOp",
+    "DynamicLinearOp",
     "EmbeddingOp",
     "ErfOp",
     "ExpOp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import Float32Type, Float64Type, TensorType, f32, f64
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, TensorType, f32, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -71,7 +71,8 @@ def _check(kind: Tensor, float_kind: Tensor) -> None:
 class ObserveOp(IRDLOperation):
     """A calibrated observer: the value itself, annotated with the encoding it is to be quantized with.
 
-    `insert-qdq` turns it into quantize and dequantize. `recipe` is that of the quantize.
+    `insert-qdq` turns it into quantize and dequantize. `recipe` is that of the quantize. A value that is to be rounded
+    to a narrower float has that type for an encoding.
     """
 
     name = "quant.observe"
@@ -84,14 +85,17 @@ class ObserveOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$input attr-dict `:` type($input) `as` $encoding"
 
-    def __init__(self, value: SSAValue, encoding: Encoding, recipe: Recipe | None = None):
+    def __init__(
+        self, value: SSAValue, encoding: Encoding | Float16Type | BFloat16Type, recipe: Recipe | None = None
+    ):  # fmt: skip
+        held = UniformQuantizedType(encoding) if isinstance(encoding, Encoding) else encoding
         super().__init__(
-            operands=[value],
-            result_types=[value.type],
-            properties={"encoding": UniformQuantizedType(encoding), "recipe": recipe},
-        )
+            operands=[value], result_types=[value.type], properties={"encoding": held, "recipe": recipe}
+        )  # fmt: skip
 
     def verify_(self) -> None:
+        if isinstance(self.encoding, Float16Type | BFloat16Type):
+            return
         if not isinstance(self.encoding, UniformQuantizedType):
             raise VerifyException(f"expected a quantized type, got {self.encoding}")
         kind = tensor(self.input)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import SSAValue
 
 from qcomp.dialects.element import element_type
@@ -29,6 +30,7 @@ from qcomp.dialects.quant import (
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Number, Result, axis_of, dtype_of, element_of, shape_of, tensor_type
 from qcomp.frontend.graph import OBSERVE, Node
+from qcomp.frontend.ops import dynamic
 from qcomp.frontend.ops.table import op
 from qcomp.frontend.tensor_data import FloatArray, IntArray
 
@@ -56,6 +58,10 @@ def observe(b: Builder, node: Node) -> Result:
     """The value, annotated. One object is one encoding, wherever it is called."""
     value = b.tensor(node, "input")
     observer = b.graph.observers[b.text(node, "observer")]
+    if observer.dynamic:
+        return dynamic.observe(b, node, observer)
+    if observer.dtype in ("float16", "bfloat16"):
+        return b.add(ObserveOp(value, cast("Float16Type | BFloat16Type", element_type(observer.dtype))))
     axis = None if observer.axis is None else axis_of(observer.axis, len(shape_of(value)))
     encoding = _encode(
         node, observer.dtype, observer.quant_min, observer.quant_max, observer.scales, observer.zero_points,
@@ -96,10 +102,23 @@ def _per_channel(b: Builder, node: Node, expressed: str, rank: int) -> Encoding:
     scales = _constant(b, node, "scales").astype(np.float64).reshape(-1)
     given = _constant(b, node, "zero_points") if node.argument("zero_points") is not None else np.zeros(scales.shape)
     zeros = given.reshape(-1).astype(np.int64)
-    if not (zeros == given.reshape(-1)).all():
-        raise QcompError(f"{node.target} with fractional zero points is not supported", code="unsupported-op")
     low, high = b.integer(node, "quant_min"), b.integer(node, "quant_max")
     return _encode(node, b.dtype(node), low, high, scales, zeros, expressed, axis_of(b.integer(node, "axis"), rank))
+
+
+def _has_whole_zero_points(b: Builder, node: Node) -> bool:
+    """Whether the zero points are integers that the codes' type can hold, as those of a quantized type are."""
+    if node.argument("zero_points") is None:
+        return True
+    values = _constant(b, node, "zero_points").astype(np.float64)
+    low, high = b.integer(node, "quant_min"), b.integer(node, "quant_max")
+    return bool(((values == np.rint(values)) & (values >= low) & (values <= high)).all())
+
+
+def _along_axis(b: Builder, node: Node, value: SSAValue) -> list[int]:
+    """The shape in which parameters along the axis of `node` broadcast over `value`."""
+    axis, shape = axis_of(b.integer(node, "axis"), len(shape_of(value))), shape_of(value)
+    return [size if dim == axis else 1 for dim, size in enumerate(shape)]
 
 
 _PER_TENSOR = ("default", "tensor", "tensor2")
@@ -109,26 +128,35 @@ _PER_TENSOR = ("default", "tensor", "tensor2")
 def quantize_per_tensor(b: Builder, node: Node) -> Result:
     """Codes of one scale."""
     value = b.tensor(node, "input")
+    if dynamic.is_dynamic(b, node):
+        return dynamic.quantize(b, node, (), ("scale", "zero_point"), None)
     return b.add(QuantizeOp(value, _per_tensor(b, node, dtype_of(value))))
 
 
 @op("quantized_decomposed.quantize_per_channel.default")
 def quantize_per_channel(b: Builder, node: Node) -> Result:
-    """Codes of one scale per channel."""
+    """Codes of one scale per channel; zero points of embeddings may be fractions."""
     value = b.tensor(node, "input")
+    if not _has_whole_zero_points(b, node):
+        return dynamic.quantize(b, node, _along_axis(b, node, value), ("scales", "zero_points"), None)
     return b.add(QuantizeOp(value, _per_channel(b, node, dtype_of(value), len(shape_of(value)))))
 
 
 @op(*(f"quantized_decomposed.dequantize_per_tensor.{form}" for form in _PER_TENSOR))
 def dequantize_per_tensor(b: Builder, node: Node) -> Result:
     """Reals of one scale."""
+    if dynamic.is_dynamic(b, node):
+        return dynamic.dequantize(b, node, (), ("scale", "zero_point"), b.dtype(node, "out_dtype"))
     return _dequantize(b, b.raw(node, "input"), _per_tensor(b, node, b.dtype(node, "out_dtype") or "float32"))
 
 
 @op("quantized_decomposed.dequantize_per_channel.default")
 def dequantize_per_channel(b: Builder, node: Node) -> Result:
-    """Reals of one scale per channel."""
+    """Reals of one scale per channel; zero points of embeddings may be fractions."""
     value = b.raw(node, "input")
+    if not _has_whole_zero_points(b, node):
+        shape = _along_axis(b, node, value)
+        return dynamic.dequantize(b, node, shape, ("scales", "zero_points"), b.dtype(node, "out_dtype"))
     expressed = b.dtype(node, "out_dtype") or "float32"
     return _dequantize(b, value, _per_channel(b, node, expressed, len(shape_of(value))))
 

@@ -39,8 +39,6 @@ def hint_for(target: str) -> str | None:
 
 
 _HINTS = {
-    "choose_qparams": "dynamic quantization: use a static quantization configuration",
-    "per_token": "dynamic quantization: use a static quantization configuration",
     "wrap_with_autocast": "run_decompositions() of the exported program spells out the casts of autocast",
     "higher_order.": "control flow: export the branch that is needed",
     "native_dropout": "call model.eval() before exporting",

@@ -133,6 +133,10 @@ class ContractionKernel:
             if spec.biased:
                 found.append(("bias", MemRefType(f32, channel)))
             found += spec.arguments()
+            if spec.runtime:
+                pixels = g.width if spec.per_row else 1
+                found += [("sums", MemRefType(i32, channel)), ("scale", MemRefType(f32, (pixels,)))]
+                found.append(("zero", MemRefType(i32, (pixels,))))
         if spec.residual and self.residual is not None:
             found.append(("residual", MemRefType(i8, self.residual)))
         found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
@@ -205,9 +209,13 @@ class _Body:
         start = b.load(self.use["start"], [packed, first, 0], shape[2:], (1, 2))
         acc = self._accumulate(b.broadcast(start, shape), places, packed, shape, first)
         use = self.epilogue
-        for role in ("multiplier", "bias"):
+        for role in ("multiplier", "bias", "sums"):
             if role in self.use:
                 setattr(use, role, b.load(self.use[role], [packed, first, 0], shape[2:], (1, 2)))
+        if spec.epilogue.per_row:
+            # The same number for all channels of a pixel.
+            over, steps = (0, 0, 0, 0), (0, 1, 0, 0)
+            use.scale, use.zero = (b.load(self.use[role], [column], shape, over, steps) for role in ("scale", "zero"))
         channel = group * spec.geometry.channels + block * spec.block + first * spec.lanes
         steps = (*spec.spread[1:], spec.lanes, 1)
         if "residual" in self.use:

@@ -30,6 +30,8 @@ class Epilogue:
     biased: a bias is added; quantized: the result is codes in [low, high], its zero point not 0 if `offset`;
     residual: one is added, read as `residual_unsigned`, its zero point not 0 if `residual_offset`; bounded: rounding
     cannot saturate; clamp: real bounds for a float result.
+    runtime: scale and zero point of the input are read, one of each or one per output pixel (`per_row`), and the result
+    is float.
     """
 
     integer: bool
@@ -43,6 +45,8 @@ class Epilogue:
     clamp: tuple[float, float] | None = None
     offset: bool = False
     residual_offset: bool = False
+    runtime: bool = False
+    per_row: bool = False
 
     @property
     def reads_scales(self) -> bool:
@@ -99,7 +103,9 @@ def _largest(plan: IntegerPlan) -> float:
 
 @dataclass
 class Operands:
-    """Tiles and scalars that an epilogue reads. multiplier, bias: tiles over channels; zero points: i32 scalars."""
+    """Tiles and scalars that an epilogue reads. multiplier, bias, sums: tiles over channels; zero points: i32 scalars;
+    scale, zero: of the input, scalars or tiles of the result's shape.
+    """
 
     bias: SSAValue | None = None
     multiplier: SSAValue | None = None
@@ -108,6 +114,9 @@ class Operands:
     residual_multiplier: SSAValue | None = None
     zero_point: SSAValue | None = None
     residual_zero_point: SSAValue | None = None
+    sums: SSAValue | None = None
+    scale: SSAValue | None = None
+    zero: SSAValue | None = None
 
     def load_scalars(self, b: Builder, spec: Epilogue, use: Mapping[str, SSAValue]) -> None:
         """Read the scalars that `spec` needs from the kernel's arguments `use`."""
@@ -117,6 +126,8 @@ class Operands:
             self.residual_zero_point = b.load(use["zero_points"], [1])
         if spec.quantized:
             self.inverse = b.load(use["scales"], [0])
+        if spec.runtime and not spec.per_row:
+            self.scale, self.zero = b.load(use["scale"], [0]), b.load(use["zero"], [0])
         if spec.residual:
             self.residual_multiplier = b.load(use["scales"], [1])
 
@@ -126,7 +137,10 @@ def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> 
     shape = loop.tile_shape(acc.type)
     if not spec.integer:
         return _clamped(b, spec, acc)
-    total = _scaled(b, acc, use.multiplier, shape)
+    factor = use.multiplier
+    if spec.runtime:
+        acc, factor = _by_parameters(b, acc, use)
+    total = _scaled(b, acc, factor, shape)
     if spec.biased and use.bias is not None:
         total = b.add(arith.AddfOp(total, b.broadcast(use.bias, shape)))
     if spec.residual and use.residual is not None:
@@ -142,6 +156,17 @@ def apply_epilogue(b: Builder, spec: Epilogue, acc: SSAValue, use: Operands) -> 
     if use.zero_point is not None:
         codes = b.sum(codes, b.broadcast(use.zero_point, shape))
     return b.add(loop.NarrowOp(codes, spec.low, spec.high))
+
+
+def _by_parameters(b: Builder, acc: SSAValue, use: Operands) -> tuple[SSAValue, SSAValue]:
+    """acc - zero * sums, and scale * multiplier; see `qcomp.interpreter.reference.dynamic`."""
+    shape = loop.tile_shape(acc.type)
+    assert use.sums is not None and use.multiplier is not None and use.scale is not None and use.zero is not None
+    # One scale for all pixels: the products are those of one pixel.
+    inner = shape if loop.tile_shape(use.scale.type) else loop.tile_shape(use.sums.type)
+    zeros = b.add(arith.MuliOp(b.broadcast(use.zero, inner), b.broadcast(use.sums, inner)))
+    factor = b.add(arith.MulfOp(b.broadcast(use.scale, inner), b.broadcast(use.multiplier, inner)))
+    return b.add(arith.SubiOp(acc, b.broadcast(zeros, shape))), factor
 
 
 def _scaled(b: Builder, codes: SSAValue, factor: SSAValue | None, shape: Sequence[int]) -> SSAValue:

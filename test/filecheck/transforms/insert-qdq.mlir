@@ -60,3 +60,36 @@ func.func @error(%x: tensor<4xf32>) -> tensor<4xf32> {
   %o = quant.observe %x : tensor<4xf32> as !quant.uniform<i8:f32:1, {0.1, 0.2}>
   func.return %o : tensor<4xf32>
 }
+
+// -----
+
+// By the range at run time: with 0 in it, or around 0 (unsigned: around 128).
+// CHECK-LABEL: func.func @dynamic
+func.func @dynamic(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  // CHECK-NEXT: [[H:%[^ ]+]] = nn.amax %x
+  // CHECK-NEXT: [[N:%[^ ]+]] = nn.neg %x
+  // CHECK-NEXT: [[M:%[^ ]+]] = nn.amax [[N]]
+  // CHECK-NEXT: [[L:%[^ ]+]] = nn.neg [[M]]
+  // CHECK-NEXT: [[S:%[^ ]+]] = quant.choose_scale [[L]], [[H]] {divisor = 2.550000e+02 : f32, floor = 2.500000e-04 : f32} : tensor<f32>
+  // CHECK-NEXT: [[Z:%[^ ]+]] = quant.choose_zero_point [[L]], [[H]], [[S]] {qmin = -128 : i64, qmax = 127 : i64}
+  // CHECK-NEXT: [[Q:%[^ ]+]] = quant.quantize_dynamic %x, [[S]], [[Z]] {qmin = -128 : i64, qmax = 127 : i64}
+  // CHECK-NEXT: [[D:%[^ ]+]] = quant.dequantize_dynamic [[Q]], [[S]], [[Z]]
+  // CHECK: [[T:%[^ ]+]] = quant.choose_scale {{.*}} {divisor = 1.275000e+02 : f32, floor = 2.500000e-04 : f32, symmetric}
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.constant dense<128> : tensor<i32>
+  // CHECK-NEXT: quant.quantize_dynamic [[D]], [[T]], [[C]] {{.*}} -> tensor<2x3xui8>
+  %o = quant.observe_dynamic %x {qmin = -128, qmax = 127, floor = 2.5e-04 : f32} : tensor<2x3xf32> as i8
+  %p = quant.observe_dynamic %o {qmin = 0, qmax = 255, floor = 2.5e-04 : f32, symmetric} : tensor<2x3xf32> as ui8
+  func.return %o, %p : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// An observer of a narrower float rounds to it.
+// CHECK-LABEL: func.func @half
+func.func @half(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // CHECK-NEXT: [[H:%[^ ]+]] = nn.cast %x : tensor<2x3xf32> -> tensor<2x3xf16>
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.cast [[H]] : tensor<2x3xf16> -> tensor<2x3xf32>
+  // CHECK-NEXT: func.return [[R]]
+  %o = quant.observe %x : tensor<2x3xf32> as f16
+  func.return %o : tensor<2x3xf32>
+}

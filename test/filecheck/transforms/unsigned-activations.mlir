@@ -93,3 +93,38 @@ func.func @error(%x: tensor<2x!quant.uniform<u8:f32, 0.1:3>>) -> tensor<2xi8> {
   %a = quant.cast_storage %x : tensor<2x!quant.uniform<u8:f32, 0.1:3>> to tensor<2xi8>
   func.return %a : tensor<2xi8>
 }
+
+// -----
+
+// Zero points that are operands: codes, range and zero points move together; NaN stays the code it was.
+// CHECK-LABEL: func.func @dynamic
+func.func @dynamic(%x: tensor<5x1x3xf32>, %s: tensor<f32>, %z: tensor<i32>) -> (tensor<5x2xf32>, tensor<5x1x3xf32>) {
+  // CHECK: [[Z:%[^ ]+]] = nn.add %z, {{.*}} : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  // CHECK-NEXT: [[Q:%[^ ]+]] = quant.quantize_dynamic %x, %s, [[Z]] {qmin = 0 : i64, qmax = 255 : i64, nan = 128 : i64} : {{.*}} -> tensor<5x1x3xui8>
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.reshape [[Q]] : tensor<5x1x3xui8> -> tensor<5x3xui8>
+  // CHECK: nn.dynamic_linear [[R]], %s, {{.*}} : (tensor<5x3xui8>
+  // CHECK: quant.dequantize_dynamic [[Q]], %s, {{.*}} : (tensor<5x1x3xui8>
+  %q = quant.quantize_dynamic %x, %s, %z {qmin = -128, qmax = 127} : (tensor<5x1x3xf32>, tensor<f32>, tensor<i32>) -> tensor<5x1x3xi8>
+  %r = nn.reshape %q : tensor<5x1x3xi8> -> tensor<5x3xi8>
+  %w = nn.constant dense<[[1, -2, 3], [4, 5, -127]]> : tensor<2x3x!quant.uniform<i8:f32, 0.5>>
+  %y = nn.dynamic_linear %r, %s, %z, %w : (tensor<5x3xi8>, tensor<f32>, tensor<i32>, tensor<2x3x!quant.uniform<i8:f32, 0.5>>) -> tensor<5x2xf32>
+  %d = quant.dequantize_dynamic %q, %s, %z : (tensor<5x1x3xi8>, tensor<f32>, tensor<i32>) -> tensor<5x1x3xf32>
+  func.return %y, %d : tensor<5x2xf32>, tensor<5x1x3xf32>
+}
+
+// -----
+
+// Must not: signed codes that something else reads; unsigned ones; a fractional zero point.
+// CHECK-LABEL: func.func @signed
+func.func @signed(%x: tensor<2x3xf32>, %s: tensor<f32>, %z: tensor<i32>, %f: tensor<f32>) -> (tensor<2x3xi8>, tensor<2x3xf32>, tensor<2x3xf32>) {
+  // CHECK-NEXT: quant.quantize_dynamic {{.*}} -> tensor<2x3xi8>
+  // CHECK-NEXT: quant.quantize_dynamic {{.*}} {qmin = 0 : i64, qmax = 255 : i64} {{.*}} -> tensor<2x3xui8>
+  // CHECK-NEXT: quant.quantize_dynamic {{.*}} -> tensor<2x3xi8>
+  // expected-remark@+1 {{func.return reads the signed codes}}
+  %q = quant.quantize_dynamic %x, %s, %z {qmin = -128, qmax = 127} : (tensor<2x3xf32>, tensor<f32>, tensor<i32>) -> tensor<2x3xi8>
+  %u = quant.quantize_dynamic %x, %s, %z {qmin = 0, qmax = 255} : (tensor<2x3xf32>, tensor<f32>, tensor<i32>) -> tensor<2x3xui8>
+  %v = quant.quantize_dynamic %x, %s, %f {qmin = -128, qmax = 127} : (tensor<2x3xf32>, tensor<f32>, tensor<f32>) -> tensor<2x3xi8>
+  %d = quant.dequantize_dynamic %u, %s, %z : (tensor<2x3xui8>, tensor<f32>, tensor<i32>) -> tensor<2x3xf32>
+  %e = quant.dequantize_dynamic %v, %s, %f : (tensor<2x3xi8>, tensor<f32>, tensor<f32>) -> tensor<2x3xf32>
+  func.return %q, %d, %e : tensor<2x3xi8>, tensor<2x3xf32>, tensor<2x3xf32>
+}

@@ -16,7 +16,8 @@ from torchao.quantization.pt2e import quantize_pt2e
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from qcomp.dialects.quant import DequantizeOp, Encoding, ObserveOp, QuantizeOp
+import qcomp
+from qcomp.dialects.quant import DequantizeOp, Encoding, ObserveDynamicOp, ObserveOp, QuantizeOp
 from qcomp.errors import QcompError
 from qcomp.frontend import from_torch, read_graph
 from qcomp.frontend.graph import OBSERVE
@@ -85,14 +86,16 @@ def test_uncalibrated_is_named() -> None:
     assert caught.value.code == "uncalibrated" and "calibration" in str(caught.value)
 
 
-def test_dynamic_is_refused() -> None:
+def test_dynamic_becomes_dynamic() -> None:
     quantizer = networks.make_quantizer("xnnpack", is_dynamic=True)
     prepared = prepare(nn.Linear(3, 2), (torch.randn(4, 3),), quantizer)
-    with pytest.raises(QcompError, match=r"PlaceholderObserver\) quantizes dynamically"):
-        from_torch(prepared)
-    converted = quantize_pt2e.convert_pt2e(prepared)
-    with pytest.raises(QcompError, match=r"choose_qparams.* x1: is not supported.*static"):
-        from_torch(converted)
+    module = from_torch(prepared)
+    (observer,) = (op for op in module.walk() if isinstance(op, ObserveDynamicOp))
+    assert (observer.qmin.value.data, observer.qmax.value.data, observer.floor.value.data) == (-128, 127, 2.0**-12)
+    qcomp.run_passes(module, "insert-qdq,fold-constants")
+    converted = from_torch(quantize_pt2e.convert_pt2e(prepared))
+    names = [sorted(op.name for op in form.walk()) for form in (module, converted)]
+    assert names[0] == names[1]
 
 
 def test_fake_quantize_takes_the_same_path() -> None:
@@ -160,7 +163,9 @@ def test_any_class_with_the_interface() -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda o: setattr(o, "dtype", torch.float16), "quantizes to float16"),
+        (lambda o: setattr(o, "dtype", torch.float8_e4m3fn), "quantizes to float8"),
+        (lambda o: o.__dict__.update(dtype=torch.int16, is_dynamic=True), "to int16 dynamically"),
+        (lambda o: o.__dict__.update(is_dynamic=True, qscheme=torch.per_channel_affine), "by torch.per_channel"),
         (lambda o: setattr(o, "convert", print), "rewrites itself"),
         (lambda o: setattr(o, "calculate_qparams", lambda: (torch.tensor(0.1), torch.tensor(0.5))), "not integers"),
         (lambda o: setattr(o, "calculate_qparams", lambda: (torch.tensor(0.0), torch.tensor(0))), "scale must be"),
