@@ -7,7 +7,8 @@
 
     factor = gamma / sqrt(var + eps)      shift = beta - mean * factor
 
-computed in float64 and rounded once. Run it after fold-batch-norm.
+computed in float64 and rounded once. Run it after fold-batch-norm. Statistics or parameters that are computed are
+put together where they are known, in the op's own element type.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from typing import ClassVar
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects.constant import Array
 from qcomp.dialects.element import numpy_dtype
-from qcomp.dialects.nn import AddOp, BatchNormOp, ConstantOp, MulOp
+from qcomp.dialects.nn import AddOp, BatchNormOp, ConstantOp, MulOp, ReshapeOp, RsqrtOp, SubOp
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.fold_batch_norm import affine
-from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +64,48 @@ class LowerBatchNorm(Rule[BatchNormOp, Constants]):
         rewriter.replace(op, factor, shift, scaled, AddOp(scaled.result, shift.result, tensor(op.result)))
 
 
+class LowerVariableBatchNorm(Rule[BatchNormOp, bool]):
+    """batch_norm(x) => (x - mean) * (rsqrt(var + eps) * weight) + bias, each shaped to broadcast along axis 1.
+
+    Precondition: a statistic or parameter is not a constant; it computes in f32 or f64.
+    """
+
+    matches: ClassVar = BatchNormOp
+
+    def plan(self, op: BatchNormOp) -> bool | Refusal | None:
+        given = (op.running_mean, op.running_var, op.weight, op.bias)
+        if all(value is None or constant(value) is not None for value in given):
+            return None
+        element = tensor(op.result).element_type
+        return True if str(element) in ("f32", "f64") else Refusal(f"computes in {element}, not in f32 or f64")
+
+    def apply(self, op: BatchNormOp, plan: bool, rewriter: Rewriter) -> None:
+        kind, steps = tensor(op.result), list[Operation]()
+
+        def add(step: Operation) -> SSAValue:
+            steps.append(step)
+            return step.results[0]
+
+        def along_channels(value: SSAValue) -> SSAValue:
+            return add(ReshapeOp(value, (*shape(value), *(1,) * (len(shape(op.input)) - 2))))
+
+        eps = add(ConstantOp(np.array(op.eps.value.data, numpy_dtype(kind.element_type))))
+        factor = add(RsqrtOp(add(AddOp(op.running_var, eps))))
+        if op.weight is not None:
+            factor = add(MulOp(factor, op.weight))
+        value = add(SubOp(op.input, along_channels(op.running_mean), kind))
+        value = add(MulOp(value, along_channels(factor), kind))
+        if op.bias is not None:
+            add(AddOp(value, along_channels(op.bias), kind))
+        rewriter.replace(op, *steps)
+
+
 @dataclass(frozen=True)
 class LowerBatchNormPass(QcompPass):
-    """Turn batch norms with constant statistics into a multiply and an add."""
+    """Turn batch norms that stand alone into elementwise ops per channel."""
 
     name = "lower-batch-norm"
     letter: ClassVar[Letter] = Letter.REAL
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, [LowerBatchNorm()])
+        apply_rules(op, [LowerBatchNorm(), LowerVariableBatchNorm()])

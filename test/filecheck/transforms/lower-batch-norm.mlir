@@ -19,11 +19,32 @@ func.func @stand_alone(%x: tensor<3x2x5x7xf32>) -> tensor<3x2x5x7xf32> {
 // -----
 
 // CHECK-LABEL: func.func @not_constant
-func.func @not_constant(%x: tensor<5x2xf32>, %s: tensor<2xf32>) -> tensor<5x2xf32> {
-  // CHECK-NEXT: nn.batch_norm
+func.func @not_constant(%x: tensor<5x2x3xf32>, %m: tensor<2xf32>, %s: tensor<2xf32>, %w: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<5x2x3xf32> {
+  // CHECK-NEXT: [[E:%[^ ]+]] = nn.constant dense<0.25> : tensor<f32>
+  // CHECK-NEXT: [[V:%[^ ]+]] = nn.add %s, [[E]]
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.rsqrt [[V]]
+  // CHECK-NEXT: [[F:%[^ ]+]] = nn.mul [[R]], %w
+  // CHECK-NEXT: [[M:%[^ ]+]] = nn.reshape %m : tensor<2xf32> -> tensor<2x1xf32>
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.sub %x, [[M]]
+  // CHECK-NEXT: [[G:%[^ ]+]] = nn.reshape [[F]]
+  // CHECK-NEXT: [[P:%[^ ]+]] = nn.mul [[C]], [[G]]
+  // CHECK-NEXT: [[B:%[^ ]+]] = nn.reshape %b
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.add [[P]], [[B]]
+  // CHECK-NEXT: func.return [[A]]
   // expected-remark@+1 {{running statistics are not constant}}
-  %n = nn.batch_norm %x, %s, %s {eps = 0.25 : f64} : (tensor<5x2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<5x2xf32>
-  func.return %n : tensor<5x2xf32>
+  %n = nn.batch_norm %x, %m, %s weight(%w) bias(%b) {eps = 0.25 : f64} : (tensor<5x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<5x2x3xf32>
+  func.return %n : tensor<5x2x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @narrow
+func.func @narrow(%x: tensor<5x2xf16>, %s: tensor<2xf16>) -> tensor<5x2xf16> {
+  // CHECK-NEXT: nn.batch_norm
+  // expected-remark@+2 {{LowerBatchNorm refused 'nn.batch_norm': computes in f16, not in f32 or f64}}
+  // expected-remark@+1 {{LowerVariableBatchNorm refused 'nn.batch_norm': computes in f16, not in f32 or f64}}
+  %n = nn.batch_norm %x, %s, %s {eps = 0.25 : f64} : (tensor<5x2xf16>, tensor<2xf16>, tensor<2xf16>) -> tensor<5x2xf16>
+  func.return %n : tensor<5x2xf16>
 }
 
 // -----

@@ -39,3 +39,16 @@ def test_weights_that_are_inputs(name: str, shapes: list[tuple[int, ...]], optio
     model = Call(name, options)
     artifact = qcomp.compile(torch.export.export(model, inputs))
     torch.testing.assert_close(artifact(*inputs), model(*inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_statistics_that_are_inputs():
+    generator = torch.Generator().manual_seed(7)
+    x, mean, weight, bias = (torch.randn(shape, generator=generator) for shape in ((2, 3, 4, 5), (3,), (3,), (3,)))
+
+    class Norm(torch.nn.Module):
+        def forward(self, x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> Any:
+            return functional.batch_norm(x, mean, var, weight, bias, eps=0.01)
+
+    inputs = (x, mean, torch.tensor([0.1, 2.0, 30.0]), weight, bias)
+    artifact = qcomp.compile(torch.export.export(Norm(), inputs))
+    torch.testing.assert_close(artifact(*inputs), Norm()(*inputs), rtol=1e-5, atol=1e-5)
