@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from qcomp.errors import QcompError
     from qcomp.frontend import from_torch
     from qcomp.interpreter.run import interpret
+    from qcomp.interpreter.state import State
     from qcomp.transforms.pipeline import run_passes
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "QcompError", "__version__", "compare", "compile", "context", "from_torch", "interpret", "load", "parse",
+    "QcompError", "State", "__version__", "compare", "compile", "context", "from_torch", "interpret", "load", "parse",
     "run_passes", "save",
 ]  # fmt: skip
 
 _HOMES = {
     "QcompError": "qcomp.errors",
+    "State": "qcomp.interpreter.state",
     "compare": "qcomp.backend.compare",
     "compile": "qcomp.backend.compile",
     "context": "qcomp.dialects.context",

@@ -58,10 +58,11 @@ class Artifact:
     def __call__(self, *inputs: object, **keywords: object) -> Any:
         """Run on numpy arrays or torch tensors, given as to the Python model; outputs come as that model returns them.
 
-        They are torch tensors when an input is one. Thread-safe. Raises QcompError for inputs that do not fit and when
-        the target does not run here.
+        They are torch tensors when an input is one. An input that the model writes is written. A model with state goes
+        on from where the last call left it (`reset`). Thread-safe. Raises QcompError for inputs that do not fit and
+        when the target does not run here.
         """
-        values = self.interface.flatten(inputs, keywords)
+        given = values = self.interface.flatten(inputs, keywords)
         torch_arrays = torch_arrays_for(values)
         if torch_arrays is not None:
             ports = self.interface.inputs
@@ -69,7 +70,15 @@ class Artifact:
         outputs = self.run([port.accept(value) for port, value in zip(self.interface.inputs, values, strict=True)])
         results: list[Any] = outputs if torch_arrays is None else [torch_arrays.from_array(array) for array in outputs]
         tree = self.interface.out_tree
-        return results[0] if tree.leaf else tree.unflatten(results)
+        count = tree.count()
+        for position, result in zip(self.interface.written, results[count:], strict=True):
+            write_input(given[position], result, self.interface.inputs[position].name)
+        return results[0] if tree.leaf else tree.unflatten(results[:count])
+
+    def reset(self) -> None:
+        """Let the state of the model, if it has one, be what it was before the first call."""
+        if self.library is not None:
+            self.library.reset()
 
     def run(self, inputs: list[Array]) -> list[Array]:
         """Run on arrays that fit, in order, and return the outputs in order."""
@@ -124,6 +133,15 @@ def load(folder: str | os.PathLike[str]) -> Artifact:
     return Artifact(manifest, open_library(manifest, path), write, folder=keep)
 
 
+def write_input(target: Any, value: Any, name: str) -> None:
+    """Write into an input what the model leaves in it. Raises QcompError when it cannot be written."""
+    try:
+        target[...] = value
+    except (ValueError, TypeError, RuntimeError) as problem:
+        text = f"input {name} is written by the model but cannot be: {problem}"
+        raise QcompError(text, code="input", hint="give a copy that may be written") from None
+
+
 def this_machine() -> str:
     """Which libraries this machine loads."""
     return f"{sys.platform} {platform.machine()} {sys.byteorder}"
@@ -131,7 +149,7 @@ def this_machine() -> str:
 
 def open_library(manifest: Manifest, path: Path) -> Library:
     """The library of `manifest` at `path`, loaded."""
-    return Library(path, manifest.name, manifest.interface.outputs, manifest.arena_bytes)
+    return Library(path, manifest.name, manifest.interface.outputs, manifest.arena_bytes, manifest.state_bytes)
 
 
 def copy_sources(files: Mapping[str, str], source: Path, target: Path) -> None:

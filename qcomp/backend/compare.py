@@ -28,6 +28,7 @@ from qcomp.dialects.constant import Array
 from qcomp.dialects.location import module_path, source_line
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import Encoding, encoding_of
+from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import evaluate_op, interpret
 from qcomp.interpreter.dispatch import real_value
@@ -108,7 +109,8 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
     program: what `qcomp.compile` takes. compiled: the artifact, or a module that passes made of the program; an
     artifact that was loaded is compiled again up to its C. inputs: a tuple, the arrays or tensors of one sample; a
     list, one entry a sample; or an array or tensor, the only input. evaluator: what runs the program, "numpy" or
-    "torch". End to end, an artifact that runs here is run; else its module is interpreted.
+    "torch". Every sample starts from the initial state.
+    End to end, an artifact that runs here is run; else its module is interpreted.
 
     Raises QcompError when `compiled` was not made of `program`, and for inputs that do not fit.
     """
@@ -122,9 +124,11 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
     outputs: dict[int, Layer] = {}
     for sample in map(_arrays, given):
         expected = _named_values(reference, module, sample, evaluator)
-        _compare_layers(_main(module), sample, expected, layers)
+        main = _main(module)
+        arguments = [*sample, *(state.initial.array for state in states_of(main))]
+        _compare_layers(main, arguments, expected, layers)
         found = _run(compiled, sample)
-        for index, (kind, before, after) in enumerate(zip(_results(reference), expected.results, found, strict=True)):
+        for index, (kind, before, after) in enumerate(zip(_results(reference), expected.results, found, strict=False)):
             row = outputs.setdefault(index, Layer(f"output {index}", "output", None, f"output {index}"))
             _add(row, kind, before, after)
     if not layers:
@@ -169,6 +173,7 @@ def _run(compiled: Artifact | ModuleOp, sample: list[Array]) -> Sequence[Array]:
         return interpret(compiled, *sample)
     if compiled.library is not None:
         ports = compiled.interface.inputs
+        compiled.reset()
         return compiled.run([port.accept(value) for port, value in zip(ports, sample, strict=True)])
     assert compiled.module is not None
     return interpret(compiled.module, *sample)

@@ -114,7 +114,10 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     run_passes(loops, steps.loops, verify)
     emitted = emit_program(loops, chosen, name)
     report = _report(reference, module, loops, refusals, emitted, chosen, notes)
-    manifest = Manifest(emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report)
+    manifest = Manifest(
+        emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report,
+        state_bytes=emitted.state_bytes,
+    )  # fmt: skip
     return Emitted(emitted, manifest, chosen, module, reference)
 
 

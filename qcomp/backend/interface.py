@@ -44,12 +44,16 @@ class Port:
 
 @dataclass(frozen=True)
 class Interface:
-    """Inputs and outputs in order. in_tree: the structure of (args, kwargs); out_tree: that of the result."""
+    """Inputs and outputs in order. in_tree: the structure of (args, kwargs); out_tree: that of the result.
+
+    The last outputs are the values of the inputs that the model writes; `written` has the positions of these inputs.
+    """
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     in_tree: Tree
     out_tree: Tree
+    written: tuple[int, ...] = ()
 
     def flatten(self, inputs: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
         """The values for `self.inputs` out of a call. Raises QcompError naming the place that does not fit."""
@@ -67,13 +71,15 @@ class Interface:
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         ports = {name: [asdict(port) for port in getattr(self, name)] for name in ("inputs", "outputs")}
-        return {**ports, "in_tree": self.in_tree.dump(), "out_tree": self.out_tree.dump()}
+        trees = {"in_tree": self.in_tree.dump(), "out_tree": self.out_tree.dump()}
+        return {**ports, **trees, "written": list(self.written)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Interface:
         """What `to_json` gave. Raises KeyError, TypeError or QcompError for anything else."""
         inputs, outputs = (tuple(map(_port, data[name])) for name in ("inputs", "outputs"))
-        return Interface(inputs, outputs, Tree.load(data["in_tree"]), Tree.load(data["out_tree"]))
+        written = tuple(int(position) for position in data.get("written", ()))
+        return Interface(inputs, outputs, Tree.load(data["in_tree"]), Tree.load(data["out_tree"]), written)
 
 
 def _port(data: Mapping[str, Any]) -> Port:

@@ -22,15 +22,33 @@ if TYPE_CHECKING:
 
 
 class Library:
-    """NAME_run of the shared library at `path`. May be called from several threads at once."""
+    """NAME_run of the shared library at `path`. May be called from several threads at once.
 
-    def __init__(self, path: Path, name: str, outputs: Sequence[Port], arena_bytes: int):
+    With state (`state_bytes`), calls go on from what the last one left, one after the other; see `reset`.
+    """
+
+    def __init__(self, path: Path, name: str, outputs: Sequence[Port], arena_bytes: int, state_bytes: int = 0):
         self.path = path
         self._outputs = [(port.shape, np.dtype(port.dtype)) for port in outputs]
         self._arena_bytes = arena_bytes
-        self._run = getattr(_open(path), f"{name}_run")
+        library = _open(path)
+        self._run = getattr(library, f"{name}_run")
         self._run.restype = None
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._state: list[Any] = []
+        if state_bytes:
+            self._state_memory, address = _aligned(state_bytes)
+            self._state = [address]
+            self._init = getattr(library, f"{name}_init")
+            self._init.restype = None
+            self.reset()
+
+    def reset(self) -> None:
+        """Go back to the state before the first call."""
+        if self._state:
+            with self._lock:
+                self._init(*self._state)
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
         """Run once. `inputs` must fit: nothing is checked here."""
@@ -39,14 +57,22 @@ class Library:
         except AttributeError:
             arena = self._new_arena()
         outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
-        self._run(*map(_pointer, inputs), *map(_pointer, outputs), arena)
+        if self._state:
+            with self._lock:
+                self._run(*map(_pointer, inputs), *map(_pointer, outputs), *self._state, arena)
+        else:
+            self._run(*map(_pointer, inputs), *map(_pointer, outputs), arena)
         return outputs
 
     def _new_arena(self) -> ctypes.c_void_p:
-        memory = np.empty(self._arena_bytes + ARENA_ALIGNMENT, np.uint8)
-        self._local.memory = memory
-        self._local.address = ctypes.c_void_p(memory.ctypes.data + -memory.ctypes.data % ARENA_ALIGNMENT)
+        self._local.memory, self._local.address = _aligned(self._arena_bytes)
         return self._local.address
+
+
+def _aligned(size: int) -> tuple[Array, ctypes.c_void_p]:
+    """Memory, and where in it `size` aligned bytes begin."""
+    memory: Array = np.empty(size + ARENA_ALIGNMENT, np.uint8)
+    return memory, ctypes.c_void_p(memory.ctypes.data + -memory.ctypes.data % ARENA_ALIGNMENT)
 
 
 def _pointer(array: Array) -> Any:

@@ -23,7 +23,8 @@ class Manifest:
 
     name: prefix of its files and symbols; target: name of the target; numerics: profile of its integer arithmetic;
     report: see `Artifact.report`; files: SHA-256 by file name; library: file name of the shared library, None when
-    only sources were saved; machine: what the library was built for.
+    only sources were saved; machine: what the library was built for;
+    state_bytes: what lives on between calls.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     library: str | None = None
     machine: str | None = None
+    state_bytes: int = 0
 
     @property
     def sources(self) -> list[str]:

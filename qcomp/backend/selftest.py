@@ -75,8 +75,9 @@ def made_up_input(index: int, port: Port) -> Array:
 
 
 def selftest_source(
-    name: str, inputs: Sequence[Port], outputs: Sequence[Port], expected: Sequence[Array], exact: bool
-) -> Iterator[bytes]:
+    name: str, inputs: Sequence[Port], outputs: Sequence[Port], expected: Sequence[Array], exact: bool,
+    stateful: bool = False,
+) -> Iterator[bytes]:  # fmt: skip
     """The pieces of NAME_selftest.c. `exact`: floats are compared by value, else within 1e-4 of the largest."""
     stored = [array.reshape(-1)[: _stored(index, expected)] for index, array in enumerate(expected)]
     yield _head(name, stored, expected).encode()
@@ -92,7 +93,7 @@ def selftest_source(
         array = stored[index] if stored[index].size else np.zeros(1, port.dtype)
         yield from number_lines(array.view(np.int8) if array.dtype.kind in "ub" else array)
         yield b"};\n"
-    yield _main(name, inputs, stored).encode()
+    yield _main(name, inputs, stored, stateful).encode()
 
 
 def _largest(arrays: Sequence[Array]) -> float:
@@ -124,7 +125,7 @@ def _head(name: str, stored: Sequence[Array], expected: Sequence[Array]) -> str:
     return _PRELUDE.format(name=name, note=note, includes="#include <math.h>\n" if needs_math_h(stored) else "")
 
 
-def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array]) -> str:
+def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: bool) -> str:
     upper = name.upper()
     lines = [
         "",
@@ -134,13 +135,18 @@ def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array]) -> str:
         f"  unsigned char *arena = memory + ({ARENA_ALIGNMENT} - (uintptr_t)memory % {ARENA_ALIGNMENT});",
         "  unsigned long wrong = 0;",
     ]
+    if stateful:
+        lines.insert(2, f"static unsigned char kept[{upper}_STATE_SIZE + {ARENA_ALIGNMENT}];")
+        lines.insert(-1, f"  void *state = kept + ({ARENA_ALIGNMENT} - (uintptr_t)kept % {ARENA_ALIGNMENT});")
     if inputs or any(array.size for array in stored):
         lines.append("  uint32_t i;")
     for index, port in enumerate(inputs):
         if 0 not in port.shape:
             lines.append(f"  for (i = 0; i < {_count(port)}u; ++i) in{index}[i] = {_made_up(index, port)};")
     arguments = [f"in{index}" for index in range(len(inputs))] + [f"out{index}" for index in range(len(stored))]
-    lines.append(f"  {name}_run({', '.join([*arguments, 'arena'])});")
+    if stateful:
+        lines.append(f"  {name}_init(state);")
+    lines.append(f"  {name}_run({', '.join([*arguments, *(['state'] if stateful else []), 'arena'])});")
     for index, array in enumerate(stored):
         if array.size:
             call = f"differs(out{index}[i], expected{index}[i])"

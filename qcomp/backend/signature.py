@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 from qcomp.backend.interface import Interface, Port, flat_inputs
 from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.dialects.state import WRITTEN, marked, states_of
 from qcomp.errors import QcompError
 from qcomp.frontend.pytree import Tree
 
@@ -23,12 +24,26 @@ def interface_of(module: ModuleOp) -> Interface:
     if main is None:
         raise QcompError("the module has no function main", code="no-function")
     hints = [value.name_hint for value in main.body.block.args]
+    states = len(states_of(main))
     kinds, results = main.function_type.inputs.data, main.function_type.outputs.data
-    inputs = _ports("input", kinds, main.arg_attrs, hints)
-    outputs = _ports("output", results, main.res_attrs, [None] * len(results))
-    default = Tree() if len(outputs) == 1 else Tree("tuple", (Tree(),) * len(outputs))
+    inputs = _ports("input", kinds[: len(kinds) - states], main.arg_attrs, hints)
+    outputs = _ports("output", results[: len(results) - states], main.res_attrs, [None] * len(results))
+    written = _written(main, [port.name for port in inputs])
+    count = len(outputs) - len(written)
+    default = Tree() if count == 1 else Tree("tuple", (Tree(),) * count)
     in_tree, out_tree = _tree(main, "nn.in_tree"), _tree(main, "nn.out_tree")
-    return Interface(inputs, outputs, in_tree or flat_inputs(len(inputs)), out_tree or default)
+    return Interface(inputs, outputs, in_tree or flat_inputs(len(inputs)), out_tree or default, written)
+
+
+def _written(main: FuncOp, names: Sequence[str]) -> tuple[int, ...]:
+    """The positions of the inputs whose last values are results."""
+    found: list[int] = []
+    for position in marked(main.res_attrs, WRITTEN):
+        name = main.res_attrs.data[position].data[WRITTEN] if main.res_attrs else None
+        if not isinstance(name, StringAttr) or name.data not in names:
+            raise QcompError.at(main, f"{WRITTEN} is the name of an input", code="state")
+        found.append(names.index(name.data))
+    return tuple(found)
 
 
 def _tree(main: FuncOp, name: str) -> Tree | None:
@@ -41,7 +56,7 @@ def _ports(
 ) -> tuple[Port, ...]:
     ports: list[Port] = []
     given = attributes.data if attributes is not None else [DictionaryAttr({})] * len(kinds)
-    for index, (kind, entry, hint) in enumerate(zip(kinds, given, hints, strict=True)):
+    for index, (kind, entry, hint) in enumerate(zip(kinds, given, hints, strict=False)):
         title = entry.data.get("nn.name")
         name = title.data if isinstance(title, StringAttr) else hint or f"{role}{index}"
         ports.append(_port(name, kind))

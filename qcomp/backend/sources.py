@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from qcomp.backend.artifact import Artifact
+from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.emit_c import CProgram
 from qcomp.backend.selftest import made_up_input, selftest_source
 from qcomp.backend.weights import c_weights
@@ -25,13 +25,17 @@ def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
     inputs = [made_up_input(index, port) for index, port in enumerate(interface.inputs)]
     expected, exact = _expected(artifact, inputs)
     with open(folder / f"{name}_selftest.c", "wb") as file:
-        file.writelines(selftest_source(name, interface.inputs, interface.outputs, expected, exact))
+        stateful = program.state_bytes > 0
+        file.writelines(selftest_source(name, interface.inputs, interface.outputs, expected, exact, stateful))
 
 
 def _expected(artifact: Artifact, inputs: list[Array]) -> tuple[Sequence[Array], bool]:
     """The outputs, and whether the sources give the same bits: the interpreter sums floats in another order."""
     if artifact.library is not None:
-        return artifact.run(inputs), True
+        # A library of its own starts from the initial state and leaves that of the artifact alone.
+        manifest = artifact.manifest
+        library = open_library(manifest, artifact.library.path) if manifest.state_bytes else artifact.library
+        return library(inputs), True
     assert artifact.module is not None
     in_float = any(row["macs"] and row["compute"].startswith("f") for row in artifact.manifest.report["ops"])
     return interpret(artifact.module, *inputs), not in_float

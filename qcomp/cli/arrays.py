@@ -17,6 +17,7 @@ from qcomp.backend.interface import Port
 from qcomp.dialects.constant import Array
 from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.dialects.state import STATE
 from qcomp.errors import QcompError
 
 SHOWN = 16
@@ -29,7 +30,7 @@ def input_ports(module: ModuleOp) -> list[Port]:
     ports: list[Port] = []
     for index, kind in enumerate(main.function_type.inputs):
         attributes: Mapping[str, Attribute] = {} if main.arg_attrs is None else main.arg_attrs.data[index].data
-        if "qcomp.output" in attributes or "qcomp.arena" in attributes:
+        if not {"qcomp.output", "qcomp.arena", STATE}.isdisjoint(attributes):
             continue
         hint = main.body.block.args[index].name_hint if main.body.blocks else None
         ports.append(_port(_given_name(attributes) or hint or f"input{index}", kind))
@@ -40,7 +41,7 @@ def output_names(module: ModuleOp, count: int) -> list[str]:
     """The names of main's `count` results, output0, output1 ... where the program gives none."""
     results = _main(module).res_attrs
     given = [None] * count if results is None else [_given_name(attributes.data) for attributes in results]
-    return [name or f"output{index}" for index, name in enumerate(given)]
+    return [name or f"output{index}" for index, name in enumerate(given[:count])]
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -65,8 +65,9 @@ def _held(attribute: Attribute, seen: set[Attribute]) -> Iterator[ConstantData]:
     elif isinstance(attribute, ParametrizedAttribute):
         for parameter in attribute.parameters:
             yield from _held(parameter, seen)
-    elif isinstance(data := getattr(attribute, "data", None), tuple | list):
-        for item in cast(Iterable[object], data):
+    elif isinstance(data := getattr(attribute, "data", None), tuple | list | Mapping):
+        items = cast(Mapping[str, object], data).values() if isinstance(data, Mapping) else cast(Iterable[object], data)
+        for item in items:
             if isinstance(item, Attribute):
                 yield from _held(item, seen)
 

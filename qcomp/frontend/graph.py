@@ -56,7 +56,7 @@ class TensorMeta:
     dtype: str
     shape: tuple[Dim, ...]
     place: tuple[int, ...] | None = field(default=None, compare=False)
-    """Offset in its storage and strides, where they are numbers; only views by strides need to know."""
+    """Offset in its storage and strides, where they are numbers; views by strides and writes to views need to know."""
 
 
 @dataclass(frozen=True)

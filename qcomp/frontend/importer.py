@@ -17,12 +17,14 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.binding import Symbol, can_bind
+from qcomp.dialects.constant import ConstantData, DataAttr
 from qcomp.dialects.dim import symbols_of
 from qcomp.dialects.dims import declare_symbols, sizes_of, tensor_of
 from qcomp.dialects.element import element_type
 from qcomp.dialects.location import location
 from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
+from qcomp.dialects.state import STATE, WRITTEN
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, Tensor, attribute_location, tensor_type
 from qcomp.frontend.functional import Functional, PureNode, functionalize
@@ -76,6 +78,7 @@ class _Importer:
         for reason, hint, node in self.functional.problems:
             self._refuse(node, reason, hint)
         self._arguments()
+        self._states()
         for pure in self.functional.nodes:
             self._node(pure)
 
@@ -98,6 +101,16 @@ class _Importer:
             argument.name_hint = entry.name if SSAValue.is_valid_name(entry.name) else None
             argument.location = location(entry.name)
             self.builder.values[entry.value.name] = argument
+
+    def _states(self) -> None:
+        """Arguments for the tensors that live on between calls, under all their names."""
+        for state in self.functional.states:
+            constant = self.graph.constants[state.names[0]]
+            kind = TensorType(element_type(constant.data.dtype), constant.data.shape)
+            argument = self.builder.block.insert_arg(kind, len(self.builder.block.args))
+            argument.name_hint = state.names[0] if SSAValue.is_valid_name(state.names[0]) else None
+            argument.location = location(constant.name)
+            self.builder.values.update(dict.fromkeys(state.names, argument))
 
     def _type(self, meta: Meta | None, name: str) -> TensorType[Attribute]:
         """The tensor type that the export gives a value."""
@@ -208,6 +221,7 @@ class _Importer:
         builder, leaves, results = self.builder, list[Tree](), list[SSAValue]()
         for value in self.functional.outputs:
             leaves.append(self._output(value, results))
+        extra = self._kept(results)
         builder.place = None
         builder.add_return(ReturnOp(*results))
         _drop_unread(builder.block)
@@ -216,8 +230,8 @@ class _Importer:
         kinds = [value.type for value in builder.block.args], [value.type for value in results]
         main = FuncOp(
             "main", kinds, Region(builder.block), "public",
-            arg_attrs=_names([entry.name for entry in self.graph.inputs if isinstance(entry.value, Ref)]),
-            res_attrs=_names(_result_names(out_tree)),
+            arg_attrs=self._argument_attributes(),
+            res_attrs=ArrayAttr([*_names(_result_names(out_tree)), *extra]),
         )  # fmt: skip
         declare_symbols(main, self._symbols(kinds[0]))
         main.attributes["nn.in_tree"] = StringAttr(in_tree.dump())
@@ -249,6 +263,29 @@ class _Importer:
             limits = self.graph.ranges.get(name)
             low, high = (limits.low or 0, limits.high) if limits else (0, None)
             found.append(Symbol(name, low if low > 2 else 0, high))
+        return found
+
+    def _argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
+        """Names of the inputs and states, and the states' initial values."""
+        found = _names([entry.name for entry in self.graph.inputs if isinstance(entry.value, Ref)])
+        for state in self.functional.states:
+            constant = self.graph.constants[state.names[0]]
+            initial = DataAttr(ConstantData(constant.data.array, element_type(constant.data.dtype)))
+            found.append(DictionaryAttr({"nn.name": StringAttr(constant.name), STATE: initial}))
+        return ArrayAttr(found)
+
+    def _kept(self, results: list[SSAValue]) -> list[DictionaryAttr]:
+        """Add what outlives the call, written inputs and states, to `results`; their attributes."""
+        found: list[DictionaryAttr] = []
+        names = {entry.value.name: entry.name for entry in self.graph.inputs if isinstance(entry.value, Ref)}
+        for name, value in self.functional.written:
+            self._output(value, results)
+            title = StringAttr(names[name])
+            found.append(DictionaryAttr({"nn.name": StringAttr(f"{names[name]}_written"), WRITTEN: title}))
+        for state in self.functional.states:
+            self._output(state.value, results)
+            name = StringAttr(self.graph.constants[state.names[0]].name)
+            found.append(DictionaryAttr({"nn.name": name, STATE: name}))
         return found
 
     def _output(self, value: Argument, results: list[SSAValue]) -> Tree:
@@ -327,5 +364,5 @@ def _result_names(tree: Tree) -> list[str]:
     return names
 
 
-def _names(names: list[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({"nn.name": StringAttr(name)}) for name in names])
+def _names(names: list[str]) -> list[DictionaryAttr]:
+    return [DictionaryAttr({"nn.name": StringAttr(name)}) for name in names]

@@ -49,6 +49,7 @@ class Meaning:
 
 _meanings: dict[type[Operation], Meaning] = {}
 _BUILT_IN = (
+    "writing",
     "quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "recurrent",
     "symbolic", "dynamic",
 )  # fmt: skip

@@ -17,9 +17,11 @@ from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.specialize import specialize
+from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.dispatch import evaluate_op
 from qcomp.interpreter.reference.array import Array
+from qcomp.interpreter.state import State
 
 Observer = Callable[[Operation, tuple[Array, ...]], None]
 """Called after each op with the op and its results, as they are stored. Must not modify them."""
@@ -55,8 +57,12 @@ def interpret(
     evaluator: str = "numpy",
     observer: Observer | None = None,
     function: str = "main",
+    state: State | None = None,
 ) -> tuple[Array, ...]:
     """Run `function` of `module` on `inputs` and return its results as fresh arrays.
+
+    A function with state is given its other inputs only, starts from the initial values, or from `state`, in which the
+    new ones are left, and returns its other results. Given all arguments it returns all results.
 
     inputs and results are stored arrays: codes for quantized types, uint16 bits for bf16. evaluator: "numpy", the
     reference, or "torch", which calls torch's own kernels where an op is in float and the reference where it is not.
@@ -68,6 +74,15 @@ def interpret(
     if function not in functions:
         raise QcompError(f"the module has no function {function}", code="no-function")
     main = functions[function]
+    loops = any(isinstance(kind, MemRefType) for kind in main.function_type.inputs)
+    states = () if loops else states_of(main)
+    if states and (state is not None or len(inputs) != len(main.function_type.inputs)):
+        state = State(module) if state is None else state
+        results = interpret(
+            module, *inputs, *state.values(), evaluator=evaluator, observer=observer, function=function
+        )
+        state.update(results[len(results) - len(states) :])
+        return results[: len(results) - len(states)]
     symbols = declared_symbols(main)
     if symbols:
         values = bind(symbols, *_shapes(main, inputs))
@@ -76,8 +91,8 @@ def interpret(
         specialize(module, values)
         functions = _functions(module)
         main = functions[function]
-    if any(isinstance(kind, MemRefType) for kind in main.function_type.inputs):
-        return _interpret_loop(module, inputs, evaluator, observer, function)
+    if loops:
+        return _interpret_loop(module, inputs, evaluator, observer, function, state)
     _check_inputs(main, inputs)
     if evaluator == "numpy":
         return _Run(functions, NumpyEvaluator(), observer).main(main, inputs)
@@ -101,13 +116,14 @@ def _shapes(main: FuncOp, inputs: Sequence[Array]) -> tuple[list[str], list[tupl
 
 
 def _interpret_loop(
-    module: ModuleOp, inputs: Sequence[Array], evaluator: str, observer: Observer | None, function: str
-) -> tuple[Array, ...]:
+    module: ModuleOp, inputs: Sequence[Array], evaluator: str, observer: Observer | None, function: str,
+    state: State | None,
+) -> tuple[Array, ...]:  # fmt: skip
     if evaluator != "numpy" or observer is not None or function != "main":
         raise QcompError("a module at loop level runs main with the numpy evaluator, unobserved", code="option")
     from qcomp.interpreter.loop import interpret_loop
 
-    return interpret_loop(module, inputs)
+    return interpret_loop(module, inputs, state=state)
 
 
 class _Run(Generic[V]):

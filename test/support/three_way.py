@@ -67,17 +67,28 @@ def build(program: CProgram, command: str, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(name)
 
 
+def state_block(program: CProgram, library: ctypes.CDLL) -> np.ndarray:
+    """A new state, as the program fills it in."""
+    memory = np.full(program.state_bytes + 64, 0xCD, np.uint8)
+    state = memory[-memory.ctypes.data % 64 :][: program.state_bytes]
+    getattr(library, f"{program.name}_init")(ctypes.c_void_p(state.ctypes.data))
+    return state
+
+
 def run_c(
-    program: CProgram, library: ctypes.CDLL, inputs: Sequence[np.ndarray], like: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """One inference with a garbage-filled arena; outputs shaped like `like`."""
+    program: CProgram, library: ctypes.CDLL, inputs: Sequence[np.ndarray], like: Sequence[np.ndarray],
+    state: np.ndarray | None = None,
+) -> list[np.ndarray]:  # fmt: skip
+    """One inference with a garbage-filled arena; outputs shaped like `like`. It starts from `state` or a new one."""
     held = [np.ascontiguousarray(value) for value in inputs]
     outputs = [np.full(value.shape, 77, value.dtype) for value in like]
     arena = np.full(program.arena_bytes + 64, 0xCD, np.uint8)
     base = -(-arena.ctypes.data // 64) * 64
     function = getattr(library, f"{program.name}_run")
     function.restype = None
-    function(*(ctypes.c_void_p(value.ctypes.data) for value in (*held, *outputs)), ctypes.c_void_p(base))
+    state = state_block(program, library) if program.state_bytes and state is None else state
+    extra = [] if state is None else [ctypes.c_void_p(state.ctypes.data)]
+    function(*(ctypes.c_void_p(value.ctypes.data) for value in (*held, *outputs)), *extra, ctypes.c_void_p(base))
     return outputs
 
 

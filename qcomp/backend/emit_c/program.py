@@ -18,21 +18,25 @@ from qcomp.backend.emit_c.isa import Isa, c_type
 from qcomp.backend.emit_c.names import c_identifier, comment, distinct
 from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
-from qcomp.dialects.constant import Array
+from qcomp.dialects.constant import Array, DataAttr
 from qcomp.dialects.location import describe
+from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
+from qcomp.transforms.lower_to_loop.buffers import SLACK
+from qcomp.transforms.plan_memory import aligned
 
 _ISAS = {"c": Isa, "avx512": Avx512}
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An input, output or the arena of the emitted function."""
+    """An input, output, state or the arena of the emitted function. offset: where a state lies in the block."""
 
     name: str
     role: str
     type: MemRefType[Attribute]
     title: str
+    offset: int = 0
 
 
 @dataclass
@@ -45,6 +49,7 @@ class CProgram:
     arguments: Sequence[Argument]
     arena_bytes: int
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
+    state_bytes: int = 0
 
 
 def emit_program(module: ModuleOp, target: Target, name: str) -> CProgram:
@@ -68,26 +73,56 @@ class _Emitter:
         arena = next((arg for arg in arguments if arg.role == "arena"), None)
         arena_bytes = loop.memref_bytes(arena.type) if arena else 0
         run = self._run(self.main, arguments)
+        states = [arg for arg in arguments if arg.role == "state"]
+        state_bytes = states[-1].offset + aligned(loop.memref_bytes(states[-1].type)) + SLACK if states else 0
+        init = self._init(self.main, states)
         kernels = [self._kernel(func) for func in self.functions if func is not self.main]
-        body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run])
+        body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run, *init])
         source = self._source(body)
-        header = self._header(arguments, arena_bytes)
-        return CProgram(self.name, source, header, arguments, arena_bytes, self.constants)
+        header = self._header(arguments, arena_bytes, state_bytes)
+        return CProgram(self.name, source, header, arguments, arena_bytes, self.constants, state_bytes)
 
     def _arguments(self, main: FuncOp) -> list[Argument]:
         taken = {func.sym_name.data for func in self.functions}
         found: list[Argument] = []
+        offset = 0
         for position, value in enumerate(main.body.block.args):
             attributes = _argument_attributes(main, position)
-            role = "arena" if "qcomp.arena" in attributes else "output" if "qcomp.output" in attributes else "input"
+            marks = {"qcomp.arena": "arena", "qcomp.output": "output", STATE: "state"}
+            role = next((role for mark, role in marks.items() if mark in attributes), "input")
             title = attributes.get("nn.name")
             title = title.data if isinstance(title, StringAttr) else (value.name_hint or "")
             name = c_identifier(title, role)
             if name.startswith(f"{self.name}_"):  # as NAME_run and the constants do
                 name = f"{role}_{name}"
+            kind = cast(MemRefType[Attribute], value.type)
+            if role == "state":
+                # Not a parameter: states are seen through the block.
+                seen = f"({c_type(kind.element_type)} *)(void *)((char *)state + {offset})"
+                found.append(Argument(seen, role, kind, title, offset))
+                offset += aligned(loop.memref_bytes(kind))
+                continue
             name = "arena" if role == "arena" else distinct(name, taken)
-            found.append(Argument(name, role, cast(MemRefType[Attribute], value.type), title))
+            found.append(Argument(name, role, kind, title))
         return found
+
+    def _init(self, main: FuncOp, states: Sequence[Argument]) -> list[list[str]]:
+        """NAME_init: the values before the first call."""
+        if not states:
+            return []
+        lines: list[str] = []
+        positions = marked(main.arg_attrs, STATE)
+        for argument, position in zip(states, positions, strict=True):
+            initial = _argument_attributes(main, position)[STATE]
+            assert isinstance(initial, DataAttr)
+            count, place = initial.array.nbytes, f"(char *)state + {argument.offset}"
+            if not count:
+                continue
+            if not any(initial.array.tobytes()):
+                lines.append(f"  memset({place}, 0, {count});")
+            else:
+                lines.append(f"  memcpy({place}, {self._constant(initial, argument.type)}, {count});")
+        return [[f"void {self.name}_init(void *state) {{", *(lines or ["  (void)state;"]), "}"]]
 
     def _kernel(self, func: FuncOp) -> list[str]:
         written = {op.memref for op in func.walk() if isinstance(op, loop.StoreOp)}
@@ -113,7 +148,7 @@ class _Emitter:
             emitter.buffers[value] = cast_text + argument.name
         for op in main.walk():
             if isinstance(op, loop.ConstantOp):
-                emitter.buffers[op.result] = self._symbol(op)
+                emitter.buffers[op.result] = self._constant(op.value, op.result.type)
         lines: list[str] = []
         for op in main.body.block.ops:
             if isinstance(op, loop.ConstantOp):
@@ -129,18 +164,19 @@ class _Emitter:
     def _parameters(self, arguments: Sequence[Argument]) -> list[str]:
         texts: list[str] = []
         for argument in arguments:
-            if argument.role == "arena":
+            if argument.role in ("arena", "state"):
                 continue
             const = "const " if argument.role == "input" else ""
             texts.append(f"{const}{c_type(argument.type.element_type)} *{argument.name}")
-        return [*texts, "void *arena"]
+        state = ["void *state"] if any(argument.role == "state" for argument in arguments) else []
+        return [*texts, *state, "void *arena"]
 
-    def _symbol(self, op: loop.ConstantOp) -> str:
-        kind = op.result.type
-        key = (op.value.data.digest, str(kind))
+    def _constant(self, value: DataAttr, kind: MemRefType[Attribute]) -> str:
+        """The symbol of a constant."""
+        key = (value.data.digest, str(kind))
         if key not in self._symbols:
             self._symbols[key] = f"{self.name}_w{len(self._symbols)}"
-            self.constants[self._symbols[key]] = op.value.array.view(_signless(op.value.array))
+            self.constants[self._symbols[key]] = value.array.view(_signless(value.array))
         return self._symbols[key]
 
     def _source(self, body: str) -> str:
@@ -167,12 +203,13 @@ class _Emitter:
         ]
         return "\n".join(part for part in parts if part)
 
-    def _header(self, arguments: Sequence[Argument], arena_bytes: int) -> str:
+    def _header(self, arguments: Sequence[Argument], arena_bytes: int, state_bytes: int) -> str:
         upper = self.name.upper()
+        where = f"outputs, {'the state and ' if state_bytes else ''}an arena of {upper}_ARENA_SIZE bytes"
         notes = "\n".join(
             f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}{list(arg.type.get_shape())}"
             for arg in arguments
-            if arg.role != "arena"
+            if arg.role not in ("arena", "state")
         )
         prototype = "\n".join(_wrap(f"void {self.name}_run(", self._parameters(arguments), ");"))
         return f"""\
@@ -187,8 +224,9 @@ extern "C" {{
 
 #define {upper}_ARENA_SIZE {max(arena_bytes, 1)}
 #define {upper}_ARENA_ALIGNMENT {ARENA_ALIGNMENT}
-
-/* One inference, re-entrant: all state lives in the arena of {upper}_ARENA_SIZE bytes that the caller gives.
+{_state_text(self.name, arguments, state_bytes)}
+/* One inference, re-entrant: all it changes is given by the caller:
+   {where}.
 {notes}
  */
 {prototype}
@@ -197,6 +235,26 @@ extern "C" {{
 }}
 #endif
 #endif
+"""
+
+
+def _state_text(name: str, arguments: Sequence[Argument], state_bytes: int) -> str:
+    """What the header says of the state."""
+    if not state_bytes:
+        return ""
+    upper = name.upper()
+    notes = "\n".join(
+        f" *   {comment(arg.title)}: {c_type(arg.type.element_type)}{list(arg.type.get_shape())} at {arg.offset}"
+        for arg in arguments
+        if arg.role == "state"
+    )
+    return f"""
+/* What lives on between inferences: {upper}_STATE_SIZE bytes, aligned as the arena, that the caller gives and
+   {name}_init fills in before the first one. A sequence has a block of its own.
+{notes}
+ */
+#define {upper}_STATE_SIZE {state_bytes}
+void {name}_init(void *state);
 """
 
 

@@ -95,10 +95,12 @@ from qcomp.dialects.nn.transposed import (
     ConvTranspose3dOp,
     ConvTransposeOp,
 )
+from qcomp.dialects.nn.writing import WRITING, IndexCopyOp, InsertSliceOp, WriteOp
 
 Nn = Dialect(
     "nn",
     [
+        *WRITING,
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
         *SYMBOLIC, DynamicLinearOp,
     ],
@@ -122,6 +124,7 @@ __all__ = [
     "SYMBOLIC",
     "TRANSPOSED",
     "UNARY",
+    "WRITING",
     "AbsOp",
     "ActivationAttr",
     "AdaptiveAvgPool2dOp",
@@ -164,6 +167,8 @@ __all__ = [
     "GruOp",
     "HardsigmoidOp",
     "HardswishOp",
+    "IndexCopyOp",
+    "InsertSliceOp",
     "LayerNormOp",
     "LeakyReluOp",
     "LinearOp",
@@ -202,4 +207,5 @@ __all__ = [
     "TanhOp",
     "UnaryOp",
     "WeightedOp",
+    "WriteOp",
 ]  # fmt: skip

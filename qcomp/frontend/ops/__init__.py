@@ -21,6 +21,7 @@ from qcomp.frontend.ops import (
     shape,
     split,
     strided,
+    writing,
 )
 from qcomp.frontend.ops.table import HANDLERS, Handler
 
@@ -44,4 +45,5 @@ __all__ = [
     "shape",
     "split",
     "strided",
+    "writing",
 ]

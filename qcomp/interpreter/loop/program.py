@@ -12,19 +12,23 @@ from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects.loop import ForOp, memref_bytes, tile_shape
+from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
 from qcomp.interpreter.loop import access, compute, real
 from qcomp.interpreter.loop.batching import plan
 from qcomp.interpreter.loop.runtime import Array, Bytes, allocate, element_dtype, padded
 from qcomp.interpreter.loop.writer import Writer, is_buffer
+from qcomp.interpreter.state import State
 
 MemRef = MemRefType[Attribute]
 RULES = cast(dict[type[Operation], Callable[[Writer, Any], None]], access.RULES | compute.RULES | real.RULES)
 
 
-def interpret_loop(module: ModuleOp, inputs: Sequence[Array], *, checked: bool = False) -> tuple[Array, ...]:
+def interpret_loop(
+    module: ModuleOp, inputs: Sequence[Array], *, checked: bool = False, state: State | None = None
+) -> tuple[Array, ...]:
     """Run main of the loop-level `module` on `inputs`; see `LoopProgram`."""
-    return LoopProgram(module, checked=checked).run(inputs)
+    return LoopProgram(module, checked=checked).run(inputs, state)
 
 
 class LoopProgram:
@@ -35,23 +39,35 @@ class LoopProgram:
     """
 
     def __init__(self, module: ModuleOp, *, checked: bool = False, batching: bool = True):
+        self.module = module
         self.checked = checked
         self.batching = batching
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
         self._compiled: dict[str, Callable[..., Any]] = {}
 
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def run(self, inputs: Sequence[Array], state: State | None = None) -> tuple[Array, ...]:
         """The outputs of main: one array per argument marked ``qcomp.output``, in order.
 
         inputs: arrays of the shapes and element sizes of the other arguments, but for ``qcomp.arena``; signedness is
         not looked at. Outputs of i8 are int8, uint8 with ``qcomp.unsigned``, bool with ``qcomp.bool``. Raises
         QcompError for inputs that do not fit and for what the module does wrong.
+        state: what arguments marked ``nn.state`` start from, and what they hold in the end is left in it; by default
+        they start from their initial values.
         """
         main = self._functions.get("main")
         if main is None:
             raise QcompError("the module has no function main", code="no-main")
-        buffers, outputs = _arguments(main, list(inputs))
+        given = list(inputs)
+        states = iter(State(self.module).values() if state is None else state.values())
+        places = marked(main.arg_attrs, STATE)
+        for place in places:
+            given.insert(_input_position(main, place), next(states))
+        buffers, outputs = _arguments(main, given)
         self.call("main", *buffers)
+        if state is not None:
+            kept = [(cast(MemRef, main.body.block.args[place].type), buffers[place]) for place in places]
+            old = list(state.values())
+            state.update(_result(kind, buffer, array.dtype) for (kind, buffer), array in zip(kept, old, strict=True))
         return tuple(_result(kind, buffer, dtype) for kind, buffer, dtype in outputs)
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -170,6 +186,12 @@ def _range(w: Writer, op: ForOp) -> str:
     first = lower[0] if len(lower) == 1 else f"max({', '.join(lower)})"
     last = upper[0] if len(upper) == 1 else f"min({', '.join(upper)})"
     return f"range({first}, {last}, {op.step.value.data})"
+
+
+def _input_position(main: func.FuncOp, place: int) -> int:
+    """How many inputs come before argument `place`."""
+    marks = main.arg_attrs.data[:place] if main.arg_attrs is not None else ()
+    return sum("qcomp.output" not in mark.data and "qcomp.arena" not in mark.data for mark in marks)
 
 
 def _arguments(main: func.FuncOp, inputs: list[Array]) -> tuple[list[Bytes], list[tuple[MemRef, Bytes, np.dtype[Any]]]]:

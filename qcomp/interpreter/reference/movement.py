@@ -59,3 +59,26 @@ def embedding(weight: Array, indices: Array) -> Array:
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < weight.shape[0]:
         raise QcompError(f"indices outside 0 to {weight.shape[0] - 1}", code="index")
     return weight[indices]
+
+
+def insert_slice(base: Array, source: Array, axis: int, start: int, step: int) -> Array:
+    """`base` with the elements start, start + step, ... along `axis` replaced by those of `source`."""
+    result = base.copy()
+    end = start + source.shape[axis] * step
+    result[(*(slice(None) for _ in range(axis)), slice(start, end, step))] = source
+    return result
+
+
+def index_copy(base: Array, indices: Array, source: Array, axis: int) -> Array:
+    """`base` with element indices[i] along `axis` replaced by element i of `source`, in order of i.
+
+    Raises QcompError for indices outside 0..size-1.
+    """
+    size = base.shape[axis]
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+        raise QcompError(f"indices outside 0 to {size - 1}", code="index")
+    result = base.copy()
+    moved, parts = np.moveaxis(result, axis, 0), np.moveaxis(source, axis, 0)
+    for place, part in zip(indices, parts, strict=True):
+        moved[int(place)] = part
+    return result

@@ -32,6 +32,7 @@ from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
 from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import encoding_of
+from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError, refusal_of
 from qcomp.transforms.lower_to_loop.buffers import (
@@ -81,14 +82,20 @@ class Lowering:
         self._names: dict[str, int] = {}
         self._converted: dict[tuple[SSAValue, Layout], Buffer] = {}
         self.block = Block()
+        self.own: set[SSAValue] = set()
+        """Buffers that the caller gives to be changed: those of the state."""
+        self.states = states_of(self.source)
+        self._positions = {op: position for position, op in enumerate(self.source.walk())}
         self._outputs: dict[SSAValue, list[SSAValue]] = {}
         self._refusals: list[QcompError] = []
 
     def run(self) -> list[FuncOp]:
         """The loop-level functions: kernels and main. Raises QcompError; a RefusalError when it refuses several ops."""
-        results = cast(ReturnOp, self.source.body.block.last_op).arguments
+        returned = list(cast(ReturnOp, self.source.body.block.last_op).arguments)
+        results, kept = returned[: len(returned) - len(self.states)], returned[len(returned) - len(self.states) :]
         for value in self.source.body.block.args:
             self._port(value, self._argument)
+        self.own.update(self.block.args[len(self.block.args) - len(self.states) :])
         for value in results:
             self._port(value, self._result)
         for op in self.source.body.block.ops:
@@ -97,6 +104,7 @@ class Lowering:
             raise self._error()
         for value in results:
             self._deliver(value)
+        self._keep(kept)
         self.block.add_op(ReturnOp())
         return [*self.kernels.values(), self._main(results)]
 
@@ -179,10 +187,34 @@ class Lowering:
                 target = Buffer(place, source.sizes, Layout(False), source.encoding, source.element)
                 copy(self, source, target, self.source.location)
 
+    def _keep(self, values: Sequence[SSAValue]) -> None:
+        """Leave the new values of the state in its buffers; those that were written over are there already."""
+        from qcomp.transforms.lower_to_loop.movement import convert, copy
+
+        sources: list[tuple[Buffer, SSAValue]] = []
+        for state, value in zip(self.states, values, strict=True):
+            place, source = self.block.args[state.argument], self.operand(value)
+            root = root_of(source.value)
+            if root is place and source.row_major:
+                continue
+            if root in self.own:
+                # Another state's old value, which that one's new value may be about to replace.
+                source = convert(self, source, Layout(False), self.source.location)
+            sources.append((source, place))
+        for source, place in sources:
+            copy(
+                self, source, Buffer(place, source.sizes, Layout(False), source.encoding, source.element),
+                self.source.location,
+            )  # fmt: skip
+
+    def used_up(self, value: SSAValue, op: Operation) -> bool:
+        """Whether nothing after `op` reads `value`."""
+        return all(self._positions[use.operation] <= self._positions[op] for use in value.uses)
+
     def _main(self, results: Sequence[SSAValue]) -> FuncOp:
         old = self.source
         attributes = list(old.arg_attrs.data) if old.arg_attrs else [DictionaryAttr({})] * len(old.body.block.args)
-        named = list(old.res_attrs.data) if old.res_attrs else [DictionaryAttr({})] * len(results)
+        named = list(old.res_attrs.data)[: len(results)] if old.res_attrs else [DictionaryAttr({})] * len(results)
         for value, entry in zip(results, named, strict=True):
             extra: dict[str, Attribute] = {"qcomp.output": UnitAttr()}
             attributes.append(DictionaryAttr({**entry.data, **extra, **_signedness(value)}))
@@ -326,6 +358,13 @@ class Lowering:
             flat = [position for pair in may_alias for position in pair]
             op.attributes[MAY_ALIAS] = DenseArrayBase.from_list(i64, flat)
         self.block.add_op(op)
+
+
+def root_of(buffer: SSAValue) -> SSAValue:
+    """The buffer whose bytes a view shows."""
+    while isinstance(buffer.owner, loop.ViewOp):
+        buffer = buffer.owner.source
+    return buffer
 
 
 def _signedness(value: SSAValue) -> dict[str, Attribute]:

@@ -40,6 +40,7 @@ class Move:
     starts: tuple[int, ...]
     strides: tuple[int, ...]
     offsets: tuple[int, ...]
+    steps: tuple[int, ...]
     lanes: int
 
 
@@ -52,13 +53,14 @@ def copy(lowering: Lowering, source: Buffer, target: Buffer, where: LocationAttr
 def move(
     lowering: Lowering, source: Buffer, target: Buffer, where: LocationAttr, name: str, sizes: Sequence[int],
     dims: Sequence[int | None], starts: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-    offsets: Sequence[int] | None = None,
+    offsets: Sequence[int] | None = None, steps: Sequence[int] | None = None,
 ) -> None:  # fmt: skip
     """Emit the call of a movement kernel."""
     rank = len(source.sizes)
     spec = Move(
         Seen.of(source), Seen.of(target), tuple(sizes), tuple(dims), tuple(starts or (0,) * rank),
-        tuple(strides or (1,) * rank), tuple(offsets or (0,) * len(sizes)), lowering.target.lanes,
+        tuple(strides or (1,) * rank), tuple(offsets or (0,) * len(sizes)),
+        tuple(steps or (1,) * len(sizes)), lowering.target.lanes,
     )  # fmt: skip
     arguments = [source.value, target.value]
     lowering.call(spec, name, lambda symbol: _build(spec, symbol, where), arguments, where)
@@ -89,7 +91,8 @@ def _loops(
         return
     lanes = spec.lanes if spec.source.element in ("f32", "i8") else 1
     # Strided tiles go element by element through a register's worth of lanes.
-    contiguous = lane_dimension(spec.target, len(spec.sizes), dim) == len(spec.target.order) - 1
+    last = lane_dimension(spec.target, len(spec.sizes), dim) == len(spec.target.order) - 1
+    contiguous = last and spec.steps[dim] == 1
     for part in chunks(spec.sizes[dim], ELEMENTS[spec.source.element], lanes, contiguous and _unit(spec, dim)):
         with b.loop(part.start, part.stop, part.step) as nest:
             indices[dim] = nest.index
@@ -118,10 +121,10 @@ def _element(
     else:
         value = b.load(x, source_place)
         value = b.broadcast(value, part.shape) if part.shape else value
-    written = [index + offset for index, offset in zip(indices, spec.offsets, strict=True)]
+    written = [index * step + off for index, off, step in zip(indices, spec.offsets, spec.steps, strict=True)]
     target_place = _exact_place(spec.target, written)
     if part.shape:
-        b.store(value, y, target_place, (spec.target.order.index(dim),), None, part.valid)
+        b.store(value, y, target_place, (spec.target.order.index(dim),), (spec.steps[dim],), part.valid)
     else:
         b.store(value, y, target_place)
 

@@ -67,7 +67,7 @@ def _build(spec: EmbeddingKernel, name: str, where: LocationAttr) -> FuncOp:
     ]
     func, b, (weight, indices, y) = kernel(name, arguments, where)
     with b.loop(0, spec.count, kind="parallel") as nest:
-        row = _row(spec, b, b.load(indices, [nest.index]))
+        row = clamped_row(b, b.load(indices, [nest.index]), spec.rows)
         for part in chunks(spec.size, element, spec.lanes):
             with b.loop(part.start, part.stop, part.step) as column:
                 over = (1,) if part.shape else ()
@@ -76,7 +76,8 @@ def _build(spec: EmbeddingKernel, name: str, where: LocationAttr) -> FuncOp:
     return finish(func)
 
 
-def _row(spec: EmbeddingKernel, b: Builder, number: SSAValue) -> Index:
-    low, high = (b.integer(edge, (), number.type) for edge in (0, spec.rows - 1))
+def clamped_row(b: Builder, number: SSAValue, rows: int) -> Index:
+    """A loaded integer as an index that lies in 0..rows-1."""
+    low, high = (b.integer(edge, (), number.type) for edge in (0, rows - 1))
     inside = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(number, low)), high))
     return Index(((b.add(arith.IndexCastOp(inside, IndexType())), 1),))
