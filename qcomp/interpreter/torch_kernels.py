@@ -179,7 +179,15 @@ def _movement(torch: Any) -> dict[type[Operation], Kernel]:
     def cut(op: nn.SliceOp, values: Values) -> Any:
         return aten.slice(values[0], op.dim.value.data, *op.bounds, op.step.value.data)
 
+    def insert(op: nn.InsertSliceOp, values: Values) -> Any:
+        dim, start, step = (attr.value.data for attr in (op.dim, op.start, op.step))
+        base, source = values
+        end = min(start + source.shape[dim] * step, base.shape[dim])
+        return aten.slice_scatter(base, source, dim, start, end, step)
+
     return {
+        nn.InsertSliceOp: insert,
+        nn.IndexCopyOp: lambda op, v: aten.index_copy(v[1], op.dim.value.data, v[0].long(), v[2]),
         nn.ReshapeOp: lambda op, v: aten.reshape(v[0], torch_sizes(op.result)),
         nn.PermuteOp: lambda op, v: aten.permute(v[0], list(ints(op.dims))),
         nn.ExpandOp: lambda op, v: aten.expand(v[0], torch_sizes(op.result)),
