@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import BFloat16Type
 from xdsl.ir import Operation
 
 from qcomp.dialects import nn
+from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints, shape, tensor, torch_sizes
 from qcomp.interpreter.torch_recurrent import recurrent
@@ -180,7 +181,7 @@ def _movement(torch: Any) -> dict[type[Operation], Kernel]:
         return aten.slice(values[0], op.dim.value.data, *op.bounds, op.step.value.data)
 
     def insert(op: nn.InsertSliceOp, values: Values) -> Any:
-        dim, start, step = (attr.value.data for attr in (op.dim, op.start, op.step))
+        dim, start, step = op.dim.value.data, attribute_size(op.start), op.step.value.data
         base, source = values
         end = min(start + source.shape[dim] * step, base.shape[dim])
         return aten.slice_scatter(base, source, dim, start, end, step)

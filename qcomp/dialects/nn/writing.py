@@ -11,13 +11,13 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from qcomp.dialects.dim import never_below
 from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute
 from qcomp.dialects.nn.base import (
     UNKNOWN,
     NNOp,
     Shape,
     Tensor,
+    never_below,
     require,
     require_one_element,
     same_shape,

@@ -34,8 +34,8 @@ def write_back(b: Builder, base: SSAValue, view: SSAValue, source: SSAValue, wha
                 dims = ints(step.dims)
                 source = permute_to(b, source, [dims.index(dim) for dim in range(len(dims))])
             case nn.SliceOp():
-                dim, start, stride = (attr.value.data for attr in (step.dim, step.start, step.step))
-                source = b.add(nn.InsertSliceOp(step.input, source, dim, start, stride))
+                dim, stride = step.dim.value.data, step.step.value.data
+                source = b.add(nn.InsertSliceOp(step.input, source, dim, step.bounds[0], stride))
             case _:
                 raise QcompError(
                     f"a write through {what} is not supported", code="unsupported-op", hint="clone it before the write"

@@ -15,6 +15,7 @@ from xdsl.dialects.memref import AllocOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
@@ -67,7 +68,7 @@ def lower_insert_slice(lowering: Lowering, op: nn.InsertSliceOp) -> None:
     """A copy of the source into its place."""
     target = written_over(lowering, op)
     source = recoded(lowering, lowering.operand(op.source), target.encoding, op.location)
-    dim, start, step = op.dim.value.data, op.start.value.data, op.step.value.data
+    dim, start, step = op.dim.value.data, attribute_size(op.start), op.step.value.data
     rank = len(source.sizes)
     offsets = [start if axis == dim else 0 for axis in range(rank)]
     steps = [step if axis == dim else 1 for axis in range(rank)]
