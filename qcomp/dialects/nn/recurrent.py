@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import RoleOp, Shape, require, require_one_element, same_shape, shape, tensor
 
 
@@ -81,7 +82,7 @@ class LstmOp(RecurrentOp):
         sizes = (*shape(value)[:2], shape(hidden)[-1] + shape(cell)[-1])
         super().__init__(
             operands=[value, hidden, cell, weight, bias, projection],
-            result_types=[TensorType(tensor(value).element_type, sizes)],
+            result_types=[tensor_of(tensor(value).element_type, sizes)],
             properties={"reverse": BoolAttr.from_bool(reverse)},
         )
 
@@ -122,7 +123,7 @@ class GruOp(PlainRecurrentOp):
     ):
         super().__init__(
             operands=[value, hidden, weight, bias],
-            result_types=[TensorType(tensor(value).element_type, (*shape(value)[:2], shape(hidden)[-1]))],
+            result_types=[tensor_of(tensor(value).element_type, (*shape(value)[:2], shape(hidden)[-1]))],
             properties={"reverse": BoolAttr.from_bool(reverse)},
         )
 
@@ -141,7 +142,7 @@ class RnnOp(PlainRecurrentOp):
     ):  # fmt: skip
         super().__init__(
             operands=[value, hidden, weight, bias],
-            result_types=[TensorType(tensor(value).element_type, (*shape(value)[:2], shape(hidden)[-1]))],
+            result_types=[tensor_of(tensor(value).element_type, (*shape(value)[:2], shape(hidden)[-1]))],
             properties={"reverse": BoolAttr.from_bool(reverse), "nonlinearity": StringAttr(nonlinearity)},
         )
 

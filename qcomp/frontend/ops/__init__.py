@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from qcomp.frontend.ops import (
     attention,
+    bags,
     convolution,
     creation,
     dynamic,
@@ -29,6 +30,7 @@ __all__ = [
     "HANDLERS",
     "Handler",
     "attention",
+    "bags",
     "convolution",
     "creation",
     "dynamic",

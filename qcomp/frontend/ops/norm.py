@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, prod
 
 from xdsl.ir import SSAValue
@@ -20,6 +21,8 @@ from qcomp.frontend.ops.table import op
 def _batch_norm(b: Builder, node: Node) -> nn.BatchNormOp:
     if node.argument("running_mean") is None or node.argument("running_var") is None:
         raise QcompError("batch_norm without running statistics", code="unsupported-op")
+    if len(shape_of(b.tensor(node, "input"))) < 2:
+        raise QcompError("batch_norm of a tensor without channels", code="unsupported-op")
     return nn.BatchNormOp(
         b.tensor(node, "input"),
         b.tensor(node, "running_mean"),
@@ -60,7 +63,20 @@ def layer_norm(b: Builder, node: Node) -> Result:
             b.real(node, "eps", default),
         )
     )  # fmt: skip
-    return result if node.target == "aten.layer_norm.default" else [result, None, None]
+    if node.target == "aten.layer_norm.default":
+        return result
+    rank = len(shape_of(result))
+    axes = range(rank - len(normalized), rank)
+    return [result, *_statistics(b, b.tensor(node, "input"), axes, True, b.real(node, "eps", default))]
+
+
+def _statistics(b: Builder, value: SSAValue, axes: Sequence[int], keep: bool, eps: float) -> list[SSAValue]:
+    """Mean and 1 / sqrt(variance + eps) over `axes`: further results of torch's native norms, mostly unread."""
+    mean = b.add(nn.MeanOp(value, axes, True))
+    centred = arithmetic.subtract(b, value, mean)
+    variance = b.add(nn.MeanOp(arithmetic.multiply(b, centred, centred), axes, keep))
+    mean = mean if keep else b.add(nn.MeanOp(value, axes, False))
+    return [mean, b.add(nn.RsqrtOp(arithmetic.add(b, variance, eps)))]
 
 
 @op("group_norm.default", "native_group_norm.default")
@@ -74,7 +90,11 @@ def group_norm(b: Builder, node: Node) -> Result:
         raise QcompError(f"{channels} channels in {groups} groups", code="malformed-graph")
     normal = _normalized(b, value, groups, b.real(node, "eps", 1e-5))
     result = scaled_and_shifted(b, normal, b.optional(node, "weight"), b.optional(node, "bias"))
-    return [result, None, None] if native else result
+    if not native:
+        return result
+    batch, _, *spatial = shape_of(value)
+    rows = reshape_to(b, value, (batch, groups, channels // groups * prod(spatial)))
+    return [result, *_statistics(b, rows, (2,), False, b.real(node, "eps"))]
 
 
 def _normalized(b: Builder, value: SSAValue, groups: int, eps: float) -> SSAValue:
@@ -168,4 +188,6 @@ def softmax(b: Builder, node: Node) -> Result:
     value, dtype = b.tensor(node, "self"), b.dtype(node)
     dtype = "float32" if b.flag(node, "half_to_float") else dtype
     value = value if dtype is None else b.cast(value, dtype)
+    if not shape_of(value):
+        return reshape_to(b, b.add(nn.SoftmaxOp(reshape_to(b, value, (1,)), 0)), ())
     return b.add(nn.SoftmaxOp(value, axis_of(b.integer(node, "dim"), len(shape_of(value)))))

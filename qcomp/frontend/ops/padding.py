@@ -42,19 +42,21 @@ def pad(b: Builder, node: Node) -> Result:
     mode, value = b.text(node, "mode", "constant"), b.tensor(node, "self")
     pairs = _pairs(value, b.integers(node, "pad"))
     if mode != "constant":
-        return _mirrored(b, value, pairs, mode)
+        return _mirrored(b, _cut(b, value, pairs) if mode == "circular" else value, pairs, mode)
     value = _cut(b, value, pairs)
     low, high = ([max(0, pair[side]) for pair in pairs] for side in (0, 1))
     if not any((*low, *high)):
         return value
     fill = b.number(node, "value", 0) if node.argument("value") is not None else 0
     if dtype_of(value) == "bool":
-        raise QcompError("padding of bool tensors is not supported", code="unsupported-dtype")
+        return b.cast(b.add(nn.PadOp(b.cast(value, "uint8"), low, high, float(bool(fill)))), "bool")
     return b.add(nn.PadOp(value, low, high, float(fill)))
 
 
 def _mirrored(b: Builder, value: SSAValue, pairs: Sequence[tuple[int, int]], mode: str) -> SSAValue:
     for axis, (before, after) in enumerate(pairs):
+        if mode == "circular":
+            before, after = max(before, 0), max(after, 0)
         if before or after:
             value = b.add(nn.TakeOp(value, axis, _places(shape_of(value)[axis], before, after, mode)))
     return value
@@ -86,7 +88,8 @@ def mirrored_pad(b: Builder, node: Node) -> Result:
 def circular_pad(b: Builder, node: Node) -> Result:
     """The tensor repeated."""
     value = b.tensor(node, "self")
-    return _mirrored(b, value, _pairs(value, b.integers(node, "pad")), "circular")
+    pairs = _pairs(value, b.integers(node, "pad"))
+    return _mirrored(b, _cut(b, value, pairs), pairs, "circular")
 
 
 @op("_pad_enum.default")
@@ -94,7 +97,8 @@ def numbered_pad(b: Builder, node: Node) -> Result:
     """The modes by number: 1 reflect, 2 replicate, 3 circular."""
     value, mode = b.tensor(node, "self"), b.integer(node, "mode")
     names = {1: "reflect", 2: "replicate", 3: "circular"}
-    return _mirrored(b, value, _pairs(value, b.integers(node, "pad")), names.get(mode, str(mode)))
+    pairs = _pairs(value, b.integers(node, "pad"))
+    return _mirrored(b, _cut(b, value, pairs) if mode == 3 else value, pairs, names.get(mode, str(mode)))
 
 
 @op("im2col.default")

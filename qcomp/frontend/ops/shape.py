@@ -186,3 +186,34 @@ def channel_shuffle(b: Builder, node: Node) -> Result:
     split = reshape_to(b, value, (batch, groups, channels // groups, *spatial))
     moved = permute_to(b, split, (0, 2, 1, *range(3, 3 + len(spatial))))
     return reshape_to(b, moved, (batch, channels, *spatial))
+
+
+@op("unfold.default", "unfold_copy.default")
+def unfold(b: Builder, node: Node) -> Result:
+    """Windows along one dimension, their elements in a new last dimension."""
+    value, size, step = b.tensor(node, "self"), b.integer(node, "size"), b.integer(node, "step")
+    shape = shape_of(value)
+    if not shape:
+        return reshape_to(b, value, (size,))
+    axis = axis_of(b.integer(node, "dimension"), len(shape))
+    if step < 1 or not 0 <= size <= shape[axis]:
+        raise QcompError(f"windows of {size} in steps of {step} over {shape[axis]} elements", code="malformed-graph")
+    count = (shape[axis] - size) // step + 1
+    places = [window * step + offset for window in range(count) for offset in range(size)]
+    split = reshape_to(b, b.add(nn.TakeOp(value, axis, places)), (*shape[:axis], count, size, *shape[axis + 1 :]))
+    rest = range(axis + 2, len(shape) + 1)
+    return permute_to(b, split, (*range(axis + 1), *rest, axis + 1))
+
+
+@op("meshgrid.default", "meshgrid.indexing")
+def meshgrid(b: Builder, node: Node) -> Result:
+    """Each vector spread over the dimensions of the others; with "xy" the first two dimensions are exchanged."""
+    values = b.tensors(node, "tensors")
+    swapped = len(values) > 1 and b.text(node, "indexing", "ij") == "xy"
+    order = [1, 0, *range(2, len(values))] if swapped else list(range(len(values)))
+    sizes = [prod(shape_of(value)) for value in values]
+    results: list[SSAValue] = []
+    for number, value in enumerate(values):
+        view = [sizes[other] if other == number else 1 for other in order]
+        results.append(b.expand(reshape_to(b, value, view), [sizes[other] for other in order]))
+    return results

@@ -10,7 +10,7 @@ import torch
 from eager import Case, compare, ints, r
 from torch.nn import functional as F
 
-UNDECOMPOSED = ("nearest", "nearest exact", "mirrored", "circular", "unfold", "fold", "linear", "cubic")
+UNDECOMPOSED = ("nearest", "nearest exact", "mirrored", "circular", "circular cut", "unfold", "fold", "linear", "cubic")
 """Decomposed, they take indices that are tested elsewhere."""
 resize: Any = F.interpolate
 CLOSE: dict[str, Case] = {
@@ -77,6 +77,20 @@ CLOSE: dict[str, Case] = {
         (r(2, 3, 11, 7),),
     ),
     "area": (lambda x: (resize(x, (3, 4), mode="area"), resize(x[0], 5, mode="area")), (r(2, 3, 11, 7),)),
+    "bags": (
+        lambda w, i, s: (
+            F.embedding_bag(i, w), F.embedding_bag(i, w, mode="sum", per_sample_weights=s),
+            F.embedding_bag(i, w, mode="max"), F.embedding_bag(i[0], w, torch.tensor([0, 1, 3])),
+            F.embedding_bag(i[0], w, torch.tensor([0, 2, 4]), include_last_offset=True),
+        ),
+        (r(9, 5), ints(3, 4).abs() % 9, r(3, 4)),
+    ),
+    "native norms": (
+        lambda x, w: (
+            torch.native_layer_norm(x, [4], w, w, 0.1), torch.native_group_norm(x, None, None, 2, 6, 4, 3, 0.1),
+        ),
+        (r(2, 6, 4), r(4)),
+    ),
     "fold": (
         lambda x, y: (F.fold(x, (5, 6), (2, 3), 1, (1, 0), (2, 1)), F.fold(y, (4, 4), 2, padding=1, stride=2)),
         (r(2, 12, 12), r(8, 9)),
@@ -124,6 +138,15 @@ EXACT: dict[str, Case] = {
     "unfold": (
         lambda x: (F.unfold(x, (2, 3), 1, (1, 0), (2, 1)), F.unfold(x[0], 2, (2, 1)), F.unfold(x, 1)), (r(2, 3, 5, 7),),
     ),
+    "circular cut": (
+        lambda x: (F.pad(x, (-1, 2, 0, -2), "circular"), F.pad(x, (2, -3, 1, 0), "circular")), (r(2, 3, 5, 7),),
+    ),
+    "bool pad": (lambda x: (F.pad(x.bool(), (1, 2)), F.pad(x.bool(), (0, 1), value=True)), (r(2, 3),)),
+    "windows": (lambda x: (x.unfold(1, 3, 2), x.unfold(-1, 2, 1), x.unfold(0, 2, 5)), (r(2, 7, 4),)),
+    "grids": (
+        lambda x, y: (torch.meshgrid(x, y, indexing="ij"), torch.meshgrid(x, y, x, indexing="xy")), (r(3), r(4)),
+    ),
+    "single softmax": (lambda x: (F.softmax(x, 0), F.softmax(x.reshape(1), 0)), (r(1)[0],)),
 }  # fmt: skip
 
 
