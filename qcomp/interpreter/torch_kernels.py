@@ -34,6 +34,7 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
         **_movement(torch),
         nn.DimValueOp: lambda op, v: torch.tensor(op.size, dtype=torch.int64),
         nn.ArangeOp: lambda op, v: _arange(torch, op),
+        nn.GridSampleOp: lambda op, v: _grid_sample(aten, op, v),
         **dict.fromkeys(nn.RECURRENT, lambda op, v: recurrent(torch, op, v)),
     }
 
@@ -199,6 +200,12 @@ def _movement(torch: Any) -> dict[type[Operation], Kernel]:
         nn.ResampleOp: lambda op, v: _resample(aten, op.dim.value.data, *v),
         nn.EmbeddingOp: lambda op, v: aten.embedding(v[0], v[1]),
     }
+
+
+def _grid_sample(aten: Any, op: nn.GridSampleOp, values: Values) -> Any:
+    mode = ("bilinear", "nearest").index(op.mode.data)
+    padding = ("zeros", "border", "reflection").index(op.padding_mode.data)
+    return aten.grid_sampler(values[0], values[1], mode, padding, bool(op.align_corners.value.data))
 
 
 def _resample(aten: Any, axis: int, value: Any, indices: Any, weights: Any) -> Any:

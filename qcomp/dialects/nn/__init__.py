@@ -87,6 +87,7 @@ from qcomp.dialects.nn.pooling import (
 )
 from qcomp.dialects.nn.recurrent import RECURRENT, GruOp, LstmOp, RecurrentOp, RnnOp
 from qcomp.dialects.nn.resample import RESAMPLING, ResampleOp, TakeOp
+from qcomp.dialects.nn.sampling import GridSampleOp
 from qcomp.dialects.nn.symbolic import SYMBOLIC, ArangeOp, DimValueOp
 from qcomp.dialects.nn.transposed import (
     TRANSPOSED,
@@ -102,7 +103,7 @@ Nn = Dialect(
     [
         *WRITING,
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
-        *SYMBOLIC, DynamicLinearOp,
+        GridSampleOp, *SYMBOLIC, DynamicLinearOp,
     ],
     [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
 )  # fmt: skip
@@ -164,6 +165,7 @@ __all__ = [
     "ExpOp",
     "ExpandOp",
     "GeluOp",
+    "GridSampleOp",
     "GruOp",
     "HardsigmoidOp",
     "HardswishOp",

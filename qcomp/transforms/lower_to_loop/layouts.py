@@ -17,7 +17,7 @@ from qcomp.dialects.nn.base import shape
 from qcomp.transforms.lower_to_loop.buffers import Border, Layout, no_border
 from qcomp.transforms.lower_to_loop.phases import transposed_border
 
-_WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, *nn.TRANSPOSED, *nn.POOLS)
+_WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, *nn.TRANSPOSED, *nn.POOLS, nn.GridSampleOp)
 _FOLLOW = (
     *nn.UNARY, *nn.BINARY, nn.CatOp, nn.SliceOp, nn.PadOp, *nn.RESAMPLING, nn.SoftmaxOp, nn.BatchNormOp,
     quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, quant.CastStorageOp,

@@ -20,7 +20,7 @@ TARGET = "qcomp.target"
 _TOPICS = (
     "writing",
     "casts", "convolution", "dynamic", "dynamic_linear", "elementwise", "matmul", "movement", "norm", "picking",
-    "pooling", "recurrent", "reduction", "resample", "softmax", "transposed", "unary",
+    "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
 )  # fmt: skip
 
 

@@ -10,7 +10,18 @@ import torch
 from eager import Case, compare, ints, r
 from torch.nn import functional as F
 
-UNDECOMPOSED = ("nearest", "nearest exact", "mirrored", "circular", "circular cut", "unfold", "fold", "linear", "cubic")
+UNDECOMPOSED = (
+    "sampling",
+    "nearest",
+    "nearest exact",
+    "mirrored",
+    "circular",
+    "circular cut",
+    "unfold",
+    "fold",
+    "linear",
+    "cubic",
+)
 """Decomposed, they take indices that are tested elsewhere."""
 resize: Any = F.interpolate
 CLOSE: dict[str, Case] = {
@@ -77,6 +88,13 @@ CLOSE: dict[str, Case] = {
         (r(2, 3, 11, 7),),
     ),
     "area": (lambda x: (resize(x, (3, 4), mode="area"), resize(x[0], 5, mode="area")), (r(2, 3, 11, 7),)),
+    "sampling": (
+        lambda x, g, t: (
+            F.grid_sample(x, g, align_corners=False), F.grid_sample(x, g, "nearest", "reflection", True),
+            F.affine_grid(t, [2, 3, 4, 5], False), F.affine_grid(t, [2, 3, 1, 5], True),
+        ),
+        (r(2, 3, 5, 7), r(2, 4, 6, 2), r(2, 2, 3)),
+    ),
     "bags": (
         lambda w, i, s: (
             F.embedding_bag(i, w), F.embedding_bag(i, w, mode="sum", per_sample_weights=s),

@@ -109,3 +109,43 @@ func.func @f(%x: tensor<5x2x4xf32>, %h: tensor<2x4xf32>, %w: tensor<4x4xf32>) {
   %t = nn.rnn %x, %h, %w {reverse = false, nonlinearity = "gelu"} : (tensor<5x2x4xf32>, tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<5x2x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3x4xf32>, %g: tensor<2x6x7x2xf32>) {
+  // expected-error@+1 {{input must be [N, C, H, W], H and W not 0}}
+  %t = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "zeros", align_corners = true} : (tensor<2x3x4xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4x5xf32>, %g: tensor<2x6x7x3xf32>) {
+  // expected-error@+1 {{grid must be [N, H, W, 2]}}
+  %t = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "zeros", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x3xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4x5xf32>, %g: tensor<1x6x7x2xf32>) {
+  // expected-error@+1 {{input and grid must have one batch}}
+  %t = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "zeros", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<1x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4x5xf32>, %g: tensor<2x6x7x2xf32>) {
+  // expected-error@+1 {{mode must be "bilinear" or "nearest"}}
+  %t = nn.grid_sample %x, %g {mode = "cubic", padding_mode = "zeros", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3x4x5xf32>, %g: tensor<2x6x7x2xf32>) {
+  // expected-error@+1 {{padding_mode must be "zeros", "border" or "reflection"}}
+  %t = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "none", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}

@@ -47,3 +47,10 @@ func.func @recurrent(%x: tensor<5x2x12xf32>, %h: tensor<2x2xf32>, %c: tensor<2x3
   %rnn = nn.rnn %x, %i, %u {reverse = false, nonlinearity = "tanh"} : (tensor<5x2x12xf32>, tensor<2x12xf32>, tensor<12x12xf32>) -> tensor<5x2x12xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @sampling(
+// CHECK-NEXT:      %near = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "border", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+func.func @sampling(%x: tensor<2x3x4x5xf32>, %g: tensor<2x6x7x2xf32>) {
+  %near = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "border", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
+  func.return
+}
