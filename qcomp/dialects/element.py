@@ -7,7 +7,7 @@ it is held as the ``uint16`` bit pattern.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -75,6 +75,16 @@ def element_type(dtype: np.dtype[np.generic] | str) -> Attribute:
 def is_float(element: Attribute) -> bool:
     """Whether `element` is one of f16, bf16, f32, f64."""
     return type(element) in _FLOATS
+
+
+def is_integer(element: Attribute) -> TypeGuard[IntegerType]:
+    """Whether `element` is an integer or truth value."""
+    return isinstance(element, IntegerType)
+
+
+def is_unsigned(element: IntegerType) -> bool:
+    """Whether bits above those stored are 0: of unsigned integers and truth values."""
+    return element.signedness.data == Signedness.UNSIGNED or element.width.data == 1
 
 
 def integer_range(element: IntegerType | IndexType) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints, shape, tensor, torch_sizes
+from qcomp.interpreter.torch_functions import functions
 from qcomp.interpreter.torch_recurrent import recurrent
 
 Values = Sequence[Any]
@@ -25,6 +26,7 @@ def kernels(torch: Any) -> dict[type[Operation], Kernel]:
     aten = torch.ops.aten
     return {
         **_elementwise(torch),
+        **functions(torch),
         **{op: _convolution(aten, f"conv{op.SPATIAL}d") for op in nn.CONVOLUTIONS},
         **{op: _transposed(aten) for op in nn.TRANSPOSED},
         nn.LinearOp: lambda op, v: _finish(aten, op, aten.linear(v[0], v[1], v[2] if op.bias is not None else None), v),

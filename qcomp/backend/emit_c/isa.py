@@ -20,8 +20,8 @@ from qcomp.dialects import loop
 from qcomp.errors import QcompError
 
 C_TYPES = {
-    "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "i1": "int",
-    "index": "ptrdiff_t",
+    "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "f32": "float", "f64": "double",
+    "i1": "int", "index": "ptrdiff_t",
 }  # fmt: skip
 _INFIX = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/"}
 _WHOLE = {"arith.addi": "+", "arith.subi": "-", "arith.muli": "*"}
@@ -48,10 +48,18 @@ def float_literal(value: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+def double_literal(value: float) -> str:
+    """An exact double constant."""
+    if not math.isfinite(value):
+        return f"(double){float_literal(value)}"
+    text = f"{value:.1f}" if value == int(value) and abs(value) < 2**24 else value.hex()
+    return f"({text})" if text.startswith("-") else text
+
+
 def int_literal(value: int) -> str:
-    """A 32-bit integer constant."""
-    if value == -(2**31):
-        return "(-2147483647 - 1)"
+    """An integer constant of up to 64 bits."""
+    if value in (-(2**31), -(2**63)):
+        return f"({value + 1} - 1)"
     return f"({value})" if value < 0 else str(value)
 
 
@@ -139,7 +147,7 @@ class Isa:
             case loop.ExtendOp():
                 return _widen(unit, op.unsigned is not None)
             case loop.ToFloatOp():
-                return f"(float){unit}"
+                return f"({c_type(loop.tile_element(op.result.type))}){unit}"
             case loop.RoundOp():
                 bounded = op.bounded is not None
                 return f"round_bounded({unit})" if bounded else f"round_saturated({unit}, {op.nan_result})"
@@ -177,7 +185,8 @@ class Isa:
             case "arith.minui":
                 return f"((uint8_t){lhs} < (uint8_t){rhs} ? {lhs} : {rhs})"
             case "arith.shli":
-                return f"{lhs} * (1 << {rhs})"
+                bits = str(loop.tile_element(op.results[0].type))[1:]
+                return f"(int{bits}_t)((uint{bits}_t){lhs} << {rhs})"
             case _:
                 raise QcompError.at(op, "is not emitted as C", code="emit")
 
@@ -204,7 +213,8 @@ def scalar_constant(op: Operation) -> str:
         first = value.get_values()[0]
         return float_literal(first) if isinstance(first, float) else int_literal(int(first))  # pyright: ignore[reportArgumentType]
     if isinstance(value, FloatAttr):
-        return float_literal(value.value.data)
+        double = str(loop.tile_element(op.results[0].type)) == "f64"
+        return (double_literal if double else float_literal)(value.value.data)
     if isinstance(value, IntegerAttr):
         return int_literal(value.value.data)
     raise QcompError.at(op, f"constant {value} is not emitted as C", code="emit")

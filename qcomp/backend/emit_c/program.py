@@ -266,14 +266,16 @@ def _argument_attributes(main: FuncOp, position: int) -> dict[str, Attribute]:
 
 
 def _signless(array: Array) -> str:
-    return f"int{array.dtype.itemsize * 8}" if array.dtype.kind in "iub" else array.dtype.name
+    half = array.dtype.itemsize == 2
+    return f"int{array.dtype.itemsize * 8}" if array.dtype.kind in "iub" or half else array.dtype.name
 
 
 def numpy_c_type(array: Array) -> str:
     """The C type of the elements of a constant."""
-    return {"int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "float32": "float"}[
-        array.dtype.name
-    ]
+    return {
+        "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t", "float32": "float",
+        "float64": "double",
+    }[array.dtype.name]  # fmt: skip
 
 
 def _wrap(head: str, parameters: Sequence[str], tail: str) -> list[str]:

@@ -26,13 +26,14 @@ _SCALAR: dict[str, str] = {
     "arith.andi": "{0} & {1}",
     "arith.ori": "{0} | {1}",
     "arith.xori": "{0} ^ {1}",
-    "arith.shrsi": "shift_right({0}, {1})",
     "arith.index_cast": "(ptrdiff_t){0}",
-    "math.absf": "absolute({0})",
-    "math.copysign": "copy_sign({0}, {1})",
-    "math.sqrt": "square_root({0})",
-    "math.roundeven": "round_even({0})",
 }
+_CALLS = {
+    "arith.shrsi": "shift_right", "arith.floordivsi": "floor_quotient", "math.absf": "absolute",
+    "math.copysign": "copy_sign", "math.sqrt": "square_root", "math.roundeven": "round_even",
+    "loop.remainder": "remainder_of",
+}  # fmt: skip
+"""Helper functions; those of f64 and i64 end in the type."""
 _VECTOR: dict[str, str] = {
     "loop.maximum": "maximum16({0}, {1})",
     "loop.minimum": "minimum16({0}, {1})",
@@ -54,14 +55,20 @@ def scalar(op: Operation, units: Units, c_type: Callable[[Attribute], str]) -> s
         case loop.CompareOp():
             return f"{units[0]} {_OPERATORS[op.predicate.data]} {units[1]}"
         case loop.TruncateOp():
-            return f"truncate_{loop.tile_element(op.result.type)}({units[0]})"
+            suffix = "_f64" if str(loop.tile_element(op.input.type)) == "f64" else ""
+            return f"truncate_{loop.tile_element(op.result.type)}{suffix}({units[0]})"
+        case loop.AngleOp():
+            return f"angle_{op.part.data}({units[0]})"
         case _:
             pass
     source, target = (loop.tile_element(value.type) for value in (op.operands[0], op.results[0]))
     match op.name:
         case "arith.bitcast":
             return f"{'real_of' if str(target) == 'f32' else 'bits_of'}({units[0]})"
-        case "arith.extsi" | "arith.trunci":
+        case name if name in _CALLS:
+            suffix = {"f64": "_f64", "i64": "_i64", "index": "_i64"}.get(str(target), "")
+            return f"{_CALLS[name]}{suffix}({', '.join(units)})"
+        case "arith.extsi" | "arith.trunci" | "arith.extf" | "arith.truncf":
             return f"({c_type(target)}){units[0]}"
         case "arith.extui":
             unsigned = "" if source == IntegerType(1) else f"(u{c_type(source)})"
@@ -82,6 +89,8 @@ def vector(op: Operation, units: Units) -> str | None:
         case loop.SelectOp() if element in ("f32", "i32"):
             suffix = "ps" if element == "f32" else "epi32"
             return f"_mm512_mask_blend_{suffix}({units[0]}, {units[2]}, {units[1]})"
+        case loop.AngleOp():
+            return f"angle_{op.part.data}16({units[0]})"
         case _:
             pass
     pair = (element, str(loop.tile_element(op.results[0].type)))

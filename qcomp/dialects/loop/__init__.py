@@ -32,11 +32,13 @@ from qcomp.dialects.loop.memory import (
     memref_bytes,
 )
 from qcomp.dialects.loop.real import (
+    AngleOp,
     CompareOp,
     FillOp,
     MaximumOp,
     MinimumOp,
     ReduceOp,
+    RemainderOp,
     ScaleOp,
     SelectOp,
     TruncateOp,
@@ -47,13 +49,14 @@ Loop = Dialect(
     [
         ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
         ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp, CompareOp, SelectOp, MaximumOp, MinimumOp, ScaleOp, TruncateOp,
-        FillOp, ReduceOp,
+        FillOp, ReduceOp, AngleOp, RemainderOp,
     ],
 )  # fmt: skip
 
 __all__ = [
-    "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp", "LoadOp",
-    "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RoundOp", "ScaleOp",
-    "SelectOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp", "access_properties", "constant_map",
+    "AngleOp", "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp",
+    "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RemainderOp",
+    "RoundOp", "ScaleOp", "SelectOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp",
+    "access_properties", "constant_map",
     "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
 ]  # fmt: skip

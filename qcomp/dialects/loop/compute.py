@@ -182,15 +182,15 @@ class ExtendOp(_ConversionOp):
 
 @irdl_op_definition
 class ToFloatOp(_ConversionOp):
-    """i32 or i64 to f32, rounded half to even."""
+    """i32 or i64 to f32 or f64, rounded half to even."""
 
     name = "loop.to_float"
 
-    def __init__(self, value: SSAValue):
-        super().__init__(operands=[value], result_types=[tile_like(value.type, f32)])
+    def __init__(self, value: SSAValue, element: Attribute = f32):
+        super().__init__(operands=[value], result_types=[tile_like(value.type, element)])
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        return (("i32", "f32"), ("i64", "f32"))
+        return (("i32", "f32"), ("i64", "f32"), ("i32", "f64"), ("i64", "f64"))
 
 
 @irdl_op_definition

@@ -39,7 +39,7 @@ def _require(condition: bool, message: str) -> None:
 
 @irdl_op_definition
 class CompareOp(IRDLOperation):
-    """Elementwise comparison of f32, i32 or i64 (signed): `eq`, `ne`, `lt`, `le`, `gt` or `ge`, as C's operators.
+    """Elementwise comparison of f32, f64, i32 or i64 (signed): `eq`, `ne`, `lt`, `le`, `gt` or `ge`, as C's operators.
 
     With a NaN only `ne` holds.
     """
@@ -63,7 +63,7 @@ class CompareOp(IRDLOperation):
 
     def verify_(self) -> None:
         _require(self.predicate.data in PREDICATES, f"the predicate must be one of {', '.join(PREDICATES)}")
-        _require(str(tile_element(self.lhs.type)) in ("f32", "i32", "i64"), "compares f32, i32 or i64")
+        _require(str(tile_element(self.lhs.type)) in ("f32", "f64", "i32", "i64"), "compares f32, f64, i32 or i64")
         _require(self.result.type == tile_like(self.lhs.type, i1), "the result must be i1 in the operands' shape")
 
 
@@ -101,7 +101,7 @@ class _ExtremeOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
 
     def verify_(self) -> None:
-        _require(str(tile_element(self.result.type)) == "f32", "takes f32")
+        _require(str(tile_element(self.result.type)) in ("f32", "f64"), "takes f32 or f64")
 
 
 @irdl_op_definition
@@ -116,6 +116,13 @@ class MinimumOp(_ExtremeOp):
     """``lhs < rhs ? lhs : rhs``, NaN if either is."""
 
     name = "loop.minimum"
+
+
+@irdl_op_definition
+class RemainderOp(_ExtremeOp):
+    """What is left of lhs when whole multiples of rhs are taken off towards zero: C's fmod, exact. NaN for rhs 0."""
+
+    name = "loop.remainder"
 
 
 @irdl_op_definition
@@ -143,7 +150,7 @@ class ScaleOp(IRDLOperation):
 
 @irdl_op_definition
 class TruncateOp(IRDLOperation):
-    """f32 to i32 or i64, towards zero; saturating, NaN becomes 0."""
+    """f32 or f64 to i32 or i64, towards zero; saturating, NaN becomes 0."""
 
     name = "loop.truncate"
     input = operand_def()
@@ -158,7 +165,30 @@ class TruncateOp(IRDLOperation):
     def verify_(self) -> None:
         _require(tile_shape(self.input.type) == tile_shape(self.result.type), "shapes differ")
         pair = (str(tile_element(self.input.type)), str(tile_element(self.result.type)))
-        _require(pair in (("f32", "i32"), ("f32", "i64")), "turns f32 into i32 or i64")
+        _require(pair[0] in ("f32", "f64") and pair[1] in ("i32", "i64"), "turns f32 or f64 into i32 or i64")
+
+
+@irdl_op_definition
+class AngleOp(IRDLOperation):
+    """An angle in f32 modulo pi/2, exactly, then rounded: part "rest" is what is left, between -pi/4 and pi/4, part
+    "quadrant" (0, 1, 2 or 3) how many right angles were taken off, modulo 4. NaN for NaN and infinities.
+    """
+
+    name = "loop.angle"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    input = operand_def(T)
+    result = result_def(T)
+    part = prop_def(StringAttr)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$part `,` $input attr-dict `:` type($result)"
+
+    def __init__(self, part: str, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type], properties={"part": StringAttr(part)})
+
+    def verify_(self) -> None:
+        _require(self.part.data in ("rest", "quadrant"), 'the part must be "rest" or "quadrant"')
+        _require(str(tile_element(self.result.type)) == "f32", "angles are f32")
 
 
 @irdl_op_definition

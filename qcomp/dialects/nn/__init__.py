@@ -47,6 +47,7 @@ from qcomp.dialects.nn.elementwise import (
     TanhOp,
     UnaryOp,
 )
+from qcomp.dialects.nn.functions import FUNCTIONS, BinaryFunctionOp, CompareOp, FunctionOp, SelectOp
 from qcomp.dialects.nn.movement import (
     MOVEMENT,
     CatOp,
@@ -104,6 +105,7 @@ Nn = Dialect(
         *WRITING,
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
         GridSampleOp, *SYMBOLIC, DynamicLinearOp,
+        *FUNCTIONS,
     ],
     [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
 )  # fmt: skip
@@ -115,6 +117,7 @@ __all__ = [
     "BINARY",
     "CONTRACTIONS",
     "CONVOLUTIONS",
+    "FUNCTIONS",
     "MAX_POOLS",
     "MOVEMENT",
     "NORMS",
@@ -142,11 +145,13 @@ __all__ = [
     "AvgPool3dOp",
     "AvgPoolOp",
     "BatchNormOp",
+    "BinaryFunctionOp",
     "BinaryOp",
     "CastOp",
     "CatOp",
     "ClampAttr",
     "ClampOp",
+    "CompareOp",
     "ConstantOp",
     "Conv1dOp",
     "Conv2dOp",
@@ -164,6 +169,7 @@ __all__ = [
     "ErfOp",
     "ExpOp",
     "ExpandOp",
+    "FunctionOp",
     "GeluOp",
     "GridSampleOp",
     "GruOp",
@@ -198,6 +204,7 @@ __all__ = [
     "ReshapeOp",
     "RnnOp",
     "RsqrtOp",
+    "SelectOp",
     "SigmoidOp",
     "SiluOp",
     "SliceOp",

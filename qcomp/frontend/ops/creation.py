@@ -30,26 +30,26 @@ def full(b: Builder, node: Node) -> Result:
     return _filled(b, value, b.dtype(node) or promotion.of_number(value).dtype, b.integers(node, "size"))
 
 
-@op("zeros.default", "ones.default")
+@op("zeros.default", "ones.default", "empty.memory_format")
 def constant_fill(b: Builder, node: Node) -> Result:
-    """Zeros or ones."""
+    """Zeros or ones; zeros also where anything may be."""
     value = int(node.target == "aten.ones.default")
     return _filled(b, value, b.dtype(node) or promotion.DEFAULT_FLOAT, b.integers(node, "size"))
 
 
-@op("full_like.default", "zeros_like.default", "ones_like.default")
+@op("full_like.default", "zeros_like.default", "ones_like.default", "empty_like.default")
 def fill_like(b: Builder, node: Node) -> Result:
     """The shape, and the dtype unless given, of another tensor."""
     like = b.tensor(node, "self")
-    fixed = {"aten.zeros_like.default": 0, "aten.ones_like.default": 1}.get(node.target)
+    fixed = {"aten.zeros_like.default": 0, "aten.ones_like.default": 1, "aten.empty_like.default": 0}.get(node.target)
     value = b.number(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(like), shape_of(like))
 
 
-@op("new_full.default", "new_zeros.default", "new_ones.default")
+@op("new_full.default", "new_zeros.default", "new_ones.default", "new_empty.default")
 def new_fill(b: Builder, node: Node) -> Result:
     """The dtype, unless given, of another tensor."""
-    fixed = {"aten.new_zeros.default": 0, "aten.new_ones.default": 1}.get(node.target)
+    fixed = {"aten.new_zeros.default": 0, "aten.new_ones.default": 1, "aten.new_empty.default": 0}.get(node.target)
     value = b.number(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(b.tensor(node, "self")), b.integers(node, "size"))
 

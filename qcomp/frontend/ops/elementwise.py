@@ -1,86 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elementwise ops: arithmetic with torch's type promotion, activations, casts and copies.
-
-16-bit floats: torch computes an op with a Python number in float32 and rounds once; so do the casts inserted here.
-"""
+"""Elementwise ops: arithmetic with torch's type promotion, activations, casts and copies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Number, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.operands import HALF, Binary, Operand, as_dtype, binary, describe, floating, operand
 from qcomp.frontend.ops.table import op
 
-_HALF = ("float16", "bfloat16")
-Binary = Callable[[SSAValue, SSAValue], Operation]
 
-
-def _operand(b: Builder, node: Node, name: str) -> SSAValue | Number:
-    return b.operand(node, name)
-
-
-def _describe(operand: SSAValue | Number) -> promotion.Operand:
-    if isinstance(operand, SSAValue):
-        return promotion.of_tensor(dtype_of(operand), len(shape_of(operand)))
-    return promotion.of_number(operand)
-
-
-def _binary(
-    b: Builder, make: Binary, left: SSAValue | Number, right: SSAValue | Number, true_divide: bool = False
-) -> SSAValue:
-    """`make` on both operands in their common type."""
-    dtype = promotion.result_type((_describe(left), _describe(right)))
-    if dtype == "bool":
-        raise QcompError(
-            "arithmetic on bool tensors is not supported", code="unsupported-dtype", hint="cast to int first"
-        )
-    if true_divide and promotion.category(dtype) < 2:
-        dtype = promotion.DEFAULT_FLOAT
-    numbers = [operand for operand in (left, right) if not isinstance(operand, SSAValue)]
-    compute = "float32" if dtype in _HALF and numbers else dtype
-    a, c = (b.cast(side, compute) if isinstance(side, SSAValue) else b.scalar(side, compute) for side in (left, right))
-    return b.cast(b.add(make(a, c)), dtype)
-
-
-def _scaled(b: Builder, node: Node, operand: SSAValue | Number) -> SSAValue | Number:
-    """`operand` times the argument `alpha`."""
+def _scaled(b: Builder, node: Node, value: Operand) -> Operand:
+    """`value` times the argument `alpha`."""
     alpha = b.number(node, "alpha", 1)
     if alpha == 1:
-        return operand
-    return _binary(b, nn.MulOp, operand, alpha) if isinstance(operand, SSAValue) else operand * alpha
+        return value
+    return binary(b, nn.MulOp, value, alpha) if isinstance(value, SSAValue) else value * alpha
 
 
 @op("add.Tensor", "add.Scalar")
 def add(b: Builder, node: Node) -> Result:
     """self + alpha * other."""
-    return _binary(b, nn.AddOp, _operand(b, node, "self"), _scaled(b, node, _operand(b, node, "other")))
+    return binary(b, nn.AddOp, operand(b, node, "self"), _scaled(b, node, operand(b, node, "other")))
 
 
 @op("sub.Tensor", "sub.Scalar", "subtract.Tensor")
 def sub(b: Builder, node: Node) -> Result:
     """self - alpha * other."""
-    return _binary(b, nn.SubOp, _operand(b, node, "self"), _scaled(b, node, _operand(b, node, "other")))
+    return binary(b, nn.SubOp, operand(b, node, "self"), _scaled(b, node, operand(b, node, "other")))
 
 
 @op("rsub.Tensor", "rsub.Scalar")
 def rsub(b: Builder, node: Node) -> Result:
     """other - alpha * self."""
-    return _binary(b, nn.SubOp, _operand(b, node, "other"), _scaled(b, node, _operand(b, node, "self")))
+    return binary(b, nn.SubOp, operand(b, node, "other"), _scaled(b, node, operand(b, node, "self")))
 
 
 def _register_binary(make: Binary, *targets: str, true_divide: bool = False) -> None:
     @op(*targets)
     def _(b: Builder, node: Node) -> Result:
-        return _binary(b, make, _operand(b, node, "self"), _operand(b, node, "other"), true_divide)
+        return binary(b, make, operand(b, node, "self"), operand(b, node, "other"), true_divide)
 
 
 _register_binary(nn.MulOp, "mul.Tensor", "mul.Scalar", "multiply.Tensor")
@@ -89,20 +56,15 @@ _register_binary(nn.MaximumOp, "maximum.default", "max.other")
 _register_binary(nn.MinimumOp, "minimum.default", "min.other")
 
 
-def _floating(b: Builder, node: Node, name: str = "self") -> SSAValue:
-    """The operand of a function over the reals: integers become float32."""
-    value = b.tensor(node, name)
-    return value if promotion.category(dtype_of(value)) == 2 else b.cast(value, promotion.DEFAULT_FLOAT)
-
-
-def _register_unary(make: type[nn.UnaryOp], *targets: str, floating: bool = True) -> None:
+def _register_unary(make: type[nn.UnaryOp], *targets: str, to_float: bool = True) -> None:
     @op(*targets)
     def _(b: Builder, node: Node) -> Result:
-        return b.add(make(_floating(b, node) if floating else b.tensor(node, "self")))
+        value = b.tensor(node, "self")
+        return b.add(make(floating(b, value) if to_float else value))
 
 
-_register_unary(nn.ReluOp, "relu.default", floating=False)
-_register_unary(nn.SigmoidOp, "sigmoid.default")
+_register_unary(nn.ReluOp, "relu.default", to_float=False)
+_register_unary(nn.SigmoidOp, "sigmoid.default", "special_expit.default")
 _register_unary(nn.TanhOp, "tanh.default")
 _register_unary(nn.SiluOp, "silu.default")
 _register_unary(nn.HardswishOp, "hardswish.default")
@@ -111,44 +73,21 @@ _register_unary(nn.ExpOp, "exp.default")
 _register_unary(nn.SqrtOp, "sqrt.default")
 _register_unary(nn.RsqrtOp, "rsqrt.default")
 _register_unary(nn.ErfOp, "erf.default", "special_erf.default")
-_register_unary(nn.NegOp, "neg.default", "negative.default", floating=False)
-_register_unary(nn.AbsOp, "abs.default", "absolute.default", floating=False)
-
-
-@op("square.default")
-def square(b: Builder, node: Node) -> Result:
-    """self * self."""
-    value = b.tensor(node, "self")
-    return b.add(nn.MulOp(value, value))
-
-
-@op("pow.Tensor_Scalar")
-def power(b: Builder, node: Node) -> Result:
-    """Powers that are products or square roots."""
-    value, exponent = b.tensor(node, "self"), b.number(node, "exponent")
-    if exponent == 1:
-        return value
-    if exponent in (2, 3):
-        product = b.add(nn.MulOp(value, value))
-        return product if exponent == 2 else b.add(nn.MulOp(product, value))
-    if exponent == 0.5:
-        return b.add(nn.SqrtOp(_floating(b, node)))
-    raise QcompError(f"power {exponent} is not supported", code="unsupported-op", hint="supported are 0.5, 1, 2 and 3")
-
-
-@op("reciprocal.default")
-def reciprocal(b: Builder, node: Node) -> Result:
-    """1 / self."""
-    return _binary(b, nn.DivOp, 1, b.tensor(node, "self"), true_divide=True)
+_register_unary(nn.NegOp, "neg.default", "negative.default", to_float=False)
+_register_unary(nn.AbsOp, "abs.default", "absolute.default", to_float=False)
 
 
 def _clamp(b: Builder, value: SSAValue, low: Number | None, high: Number | None) -> SSAValue:
     """`value` limited to [low, high] after promotion with the bounds."""
     bounds = [bound for bound in (low, high) if bound is not None]
-    dtype = promotion.result_type([_describe(value), *(promotion.of_number(bound) for bound in bounds)])
-    exact = dtype in (*_HALF, "float32") or all(np.float32(bound) == bound for bound in bounds)
+    dtype = promotion.result_type([describe(value), *(promotion.of_number(bound) for bound in bounds)])
+    exact = dtype in (*HALF, "float32") or all(np.float32(bound) == bound for bound in bounds)
+    if dtype == "bool":
+        raise QcompError("clamp of truth values is not supported", code="unsupported-dtype")
     if not exact or any(math.isnan(bound) for bound in bounds):
-        raise QcompError(f"clamp of {dtype} to {bounds} is not supported", code="unsupported-op")
+        value = b.cast(value, dtype)
+        value = value if low is None else b.add(nn.MaximumOp(value, as_dtype(b, low, dtype)))
+        return value if high is None else b.add(nn.MinimumOp(value, as_dtype(b, high, dtype)))
     low, high = (-math.inf if low is None else float(low)), (math.inf if high is None else float(high))
     return b.add(nn.ClampOp.of(b.cast(value, dtype), low, high))
 
@@ -178,7 +117,9 @@ def clamp_max(b: Builder, node: Node) -> Result:
 @op("hardtanh.default")
 def hardtanh(b: Builder, node: Node) -> Result:
     """clamp with limits -1 and 1 unless given (relu6 is one)."""
-    return _clamp(b, b.tensor(node, "self"), b.number(node, "min_val", -1), b.number(node, "max_val", 1))
+    value, bounds = b.tensor(node, "self"), (b.number(node, "min_val", -1), b.number(node, "max_val", 1))
+    low, high = bounds if promotion.category(dtype_of(value)) == 2 else (int(bound) for bound in bounds)
+    return _clamp(b, value, low, high)
 
 
 @op("relu6.default")
@@ -191,13 +132,15 @@ def relu6(b: Builder, node: Node) -> Result:
 def leaky_relu(b: Builder, node: Node) -> Result:
     """x > 0 ? x : negative_slope * x."""
     slope = FloatAttr(b.real(node, "negative_slope", 0.01), f32)
-    return b.add(nn.LeakyReluOp(_floating(b, node), negative_slope=slope))
+    return b.add(nn.LeakyReluOp(floating(b, b.tensor(node, "self")), negative_slope=slope))
 
 
 @op("gelu.default")
 def gelu(b: Builder, node: Node) -> Result:
     """x * Phi(x), exact or by tanh."""
-    return b.add(nn.GeluOp(_floating(b, node), approximate=StringAttr(b.text(node, "approximate", "none"))))
+    return b.add(
+        nn.GeluOp(floating(b, b.tensor(node, "self")), approximate=StringAttr(b.text(node, "approximate", "none")))
+    )
 
 
 @op(

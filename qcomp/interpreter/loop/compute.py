@@ -81,7 +81,7 @@ def extend(w: Writer, op: ExtendOp) -> None:
 
 
 def to_float(w: Writer, op: ToFloatOp) -> None:
-    w.assign(op.result, f"{w.read(op.input)}.astype(f32)")
+    w.assign(op.result, f"{w.read(op.input)}.astype({w.dtype(op.result.type)})")
 
 
 def round_(w: Writer, op: RoundOp) -> None:

@@ -49,8 +49,9 @@ class LoopProgram:
         """The outputs of main: one array per argument marked ``qcomp.output``, in order.
 
         inputs: arrays of the shapes and element sizes of the other arguments, but for ``qcomp.arena``; signedness is
-        not looked at. Outputs of i8 are int8, uint8 with ``qcomp.unsigned``, bool with ``qcomp.bool``. Raises
-        QcompError for inputs that do not fit and for what the module does wrong.
+        not looked at. Outputs of i8 are int8, uint8 with ``qcomp.unsigned``, bool with ``qcomp.bool``; those of i16
+        with ``qcomp.half`` are float16. Raises QcompError for inputs that do not fit and for what the module does
+        wrong.
         state: what arguments marked ``nn.state`` start from, and what they hold in the end is left in it; by default
         they start from their initial values.
         """
@@ -223,7 +224,7 @@ def _input(main: func.FuncOp, kind: MemRef, array: Array) -> Bytes:
     if (
         array.shape != kind.get_shape()
         or array.dtype.itemsize != dtype.itemsize
-        or _is_float(array.dtype) != _is_float(dtype)
+        or (_is_float(array.dtype) != _is_float(dtype) and array.dtype != np.float16)
     ):
         text = f"an input of {array.dtype}{list(array.shape)} does not fit {kind}"
         raise QcompError.at(main, text, code="input-type")
@@ -238,6 +239,8 @@ def _output_dtype(kind: MemRef, marks: Mapping[str, Attribute]) -> np.dtype[Any]
     dtype = element_dtype(kind.element_type)
     if "qcomp.bool" in marks:
         return np.dtype(bool)
+    if "qcomp.half" in marks:
+        return np.dtype(np.float16)
     return np.dtype(f"u{dtype.itemsize}") if "qcomp.unsigned" in marks else dtype
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from xdsl.ir import Operation
 
 from qcomp.dialects.loop import (
+    AngleOp,
     CompareOp,
     FillOp,
     MaximumOp,
     MinimumOp,
     ReduceOp,
+    RemainderOp,
     ScaleOp,
     SelectOp,
     TruncateOp,
@@ -23,6 +25,7 @@ from qcomp.dialects.loop import (
 from qcomp.errors import QcompError
 from qcomp.interpreter.loop.runtime import Array
 from qcomp.interpreter.loop.writer import Writer
+from qcomp.interpreter.reference.angle import quadrant, remaining_angle
 from qcomp.interpreter.reference.elementwise import cast_to, maximum, minimum
 
 _OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -43,12 +46,21 @@ def extreme(w: Writer, op: MaximumOp | MinimumOp) -> None:
     w.assign(op.result, f"{function}({w.read(op.lhs)}, {w.read(op.rhs)})")
 
 
+def remainder(w: Writer, op: RemainderOp) -> None:
+    w.assign(op.result, f"np.fmod({w.read(op.lhs)}, {w.read(op.rhs)})")
+
+
 def scale(w: Writer, op: ScaleOp) -> None:
     w.assign(op.result, f"{w.constant(scaled)}({w.read(op.value)}, {w.read(op.exponent)}, {w.constant(op)})")
 
 
 def truncate(w: Writer, op: TruncateOp) -> None:
     w.assign(op.result, f"{w.constant(cast_to)}(np.asarray({w.read(op.input)}), {w.dtype(op.result.type)})")
+
+
+def angle(w: Writer, op: AngleOp) -> None:
+    function = w.constant(remaining_angle if op.part.data == "rest" else quadrant)
+    w.assign(op.result, f"{function}({w.read(op.input)})")
 
 
 def fill(w: Writer, op: FillOp) -> None:
@@ -93,6 +105,6 @@ def _larger(first: Array, second: Array) -> Array:
 
 
 RULES = {
-    CompareOp: compare, SelectOp: select, MaximumOp: extreme, MinimumOp: extreme, ScaleOp: scale,
-    TruncateOp: truncate, FillOp: fill, ReduceOp: reduce,
+    CompareOp: compare, RemainderOp: remainder, SelectOp: select, MaximumOp: extreme, MinimumOp: extreme,
+    ScaleOp: scale, AngleOp: angle, TruncateOp: truncate, FillOp: fill, ReduceOp: reduce,
 }  # fmt: skip

@@ -57,7 +57,8 @@ def code_table(op: nn.UnaryOp) -> Array | None:
         return store(found.real(op, [real_value(codes, tensor(op.input))]), op)
 
 
-def _coded_unary(op: nn.UnaryOp, arrays: Arrays) -> Array | None:
+def coded_unary(op: nn.UnaryOp, arrays: Arrays) -> Array | None:
+    """Per-tensor codes of 8 bits by table; None for others."""
     table = code_table(op)
     if table is None:
         return None
@@ -66,7 +67,7 @@ def _coded_unary(op: nn.UnaryOp, arrays: Arrays) -> Array | None:
     return np.take(table, index)
 
 
-@meaning(*_UNARY, coded=_coded_unary)
+@meaning(*_UNARY, coded=coded_unary)
 def _unary(op: nn.UnaryOp, arrays: Arrays) -> Array:
     return _UNARY[type(op)](arrays[0])
 
@@ -81,17 +82,17 @@ def _binary(op: nn.BinaryOp, arrays: Arrays) -> Array:
     return clamp(widen(narrow(result, element), element), *op.activation.bounds)
 
 
-@meaning(nn.ClampOp, coded=_coded_unary)
+@meaning(nn.ClampOp, coded=coded_unary)
 def _clamp(op: nn.ClampOp, arrays: Arrays) -> Array:
     return clamp(arrays[0], *op.bounds)
 
 
-@meaning(nn.LeakyReluOp, coded=_coded_unary)
+@meaning(nn.LeakyReluOp, coded=coded_unary)
 def _leaky_relu(op: nn.LeakyReluOp, arrays: Arrays) -> Array:
     return elementwise.leaky_relu(arrays[0], op.negative_slope.value.data)
 
 
-@meaning(nn.GeluOp, coded=_coded_unary)
+@meaning(nn.GeluOp, coded=coded_unary)
 def _gelu(op: nn.GeluOp, arrays: Arrays) -> Array:
     return transcendental.gelu(arrays[0], op.approximate.data)
 

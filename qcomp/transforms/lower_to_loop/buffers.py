@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IntegerType, MemRefType, f32, i8, i32, i64
+from xdsl.dialects.builtin import IntegerType, MemRefType, bf16, f16, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from qcomp.dialects.element import ui8
+from qcomp.dialects.element import ui8, ui16
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
@@ -92,11 +92,19 @@ def storage_element(value: SSAValue) -> Attribute:
             return i8
         raise QcompError(f"{encoding.width}-bit codes are not lowered to loops", code="lower")
     element = tensor(value).element_type
-    if element in (f32, i8, i32, i64):
+    if element in (f32, f64, i8, i16, i32, i64):
         return element
     if element == ui8 or element == IntegerType(1):
         return i8
+    if element in (ui16, f16, bf16):
+        return i16
     raise QcompError(f"tensors of {element} are not lowered to loops", code="lower")
+
+
+def lies_as_itself(value: SSAValue) -> bool:
+    """Whether a tensor is quantized, or of f32, bool, or an integer of 8, 32 or 64 bits: what all kernels know."""
+    element = tensor(value).element_type
+    return encoding_of(value.type) is not None or element in (f32, i8, ui8, i32, i64, IntegerType(1))
 
 
 def static_shape(value: SSAValue) -> tuple[int, ...]:
@@ -110,5 +118,5 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
 
 def buffer_bytes(kind: MemRef) -> int:
     """Bytes to reserve for a buffer of type `kind`, slack included."""
-    size = {"f32": 4, "i32": 4, "i64": 8}.get(str(kind.element_type), 1)
+    size = {"f32": 4, "f64": 8, "i16": 2, "i32": 4, "i64": 8}.get(str(kind.element_type), 1)
     return size * math.prod(kind.get_shape()) + SLACK

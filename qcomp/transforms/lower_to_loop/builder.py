@@ -12,6 +12,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import (
     AffineMapAttr,
+    Float32Type,
+    Float64Type,
     FloatAttr,
     FunctionType,
     IndexType,
@@ -28,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from qcomp.dialects import loop
+from qcomp.dialects.element import is_integer
 
 MemRef = MemRefType[Attribute]
 _NO_OVERFLOW = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
@@ -203,6 +206,13 @@ class Builder:
     def byte(self, code: int, shape: Sequence[int] = ()) -> SSAValue:
         """A code as a signless byte."""
         return self.integer(code - 256 if code > 127 else code, shape, i8)
+
+    def number(self, value: float, shape: Sequence[int], element: Attribute) -> SSAValue:
+        """A constant of any element type, as a tile of `shape` when that is given."""
+        if is_integer(element):
+            return self.integer(int(value), shape, element)
+        scalar = self.add(arith.ConstantOp(FloatAttr(float(value), cast(Float32Type | Float64Type, element))))
+        return self.broadcast(scalar, shape) if shape else scalar
 
     def real(self, number: float, shape: Sequence[int] = ()) -> SSAValue:
         """An f32 constant, as a tile of `shape` when that is given."""

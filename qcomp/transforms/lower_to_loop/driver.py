@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from qcomp.backend.target import Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
-from qcomp.dialects.nn.base import shape
+from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
@@ -39,6 +39,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
     Border,
     Buffer,
     Layout,
+    lies_as_itself,
     no_border,
     physical_shape,
     static_shape,
@@ -50,16 +51,22 @@ MemRef = MemRefType[Attribute]
 OpT = TypeVar("OpT", bound=Operation)
 Lower = Callable[["Lowering", Operation], None]
 _LOWERINGS: dict[type[Operation], Lower] = {}
+_ANY_ELEMENT: set[type[Operation]] = set()
 MAY_ALIAS = "qcomp.may_alias"
 """On a call: pairs (result argument, operand argument) that may share memory when the operand is dead after it."""
 
 
-def lowers(*classes: type[OpT]) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:
-    """Registers a function as the lowering of op classes."""
+def lowers(
+    *classes: type[OpT], any_element: bool = False
+) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:
+    """Registers a function as the lowering of op classes. any_element: it takes all element types, not only f32,
+    codes, bool and integers of 8, 32 and 64 bits."""
 
     def register(function: Callable[[Lowering, OpT], None]) -> Callable[[Lowering, OpT], None]:
         for cls in classes:
             _LOWERINGS[cls] = cast(Lower, function)
+            if any_element:
+                _ANY_ELEMENT.add(cls)
         return function
 
     return register
@@ -146,6 +153,8 @@ class Lowering:
             function = _LOWERINGS.get(type(op))
             if function is None:
                 raise QcompError.at(op, "is not lowered to loops", code="lower")
+            if type(op) not in _ANY_ELEMENT:
+                _check_elements(op)
             self._located(op, lambda: self._lower(function, op))
         except QcompError as problem:
             self._refusals.append(problem)
@@ -367,12 +376,21 @@ def root_of(buffer: SSAValue) -> SSAValue:
     return buffer
 
 
+def _check_elements(op: Operation) -> None:
+    """Raise QcompError for operands or results that lie in memory as patterns the lowering would take for integers."""
+    for value in (*op.operands, *op.results):
+        if not lies_as_itself(value):
+            raise QcompError.at(
+                op, f"{op.name} of {tensor(value).element_type} is not lowered to loops", code="lower",
+                hint="cast to f32",
+            )  # fmt: skip
+
+
 def _signedness(value: SSAValue) -> dict[str, Attribute]:
     """Marks bytes that are unsigned numbers or truth values for the caller."""
     from qcomp.dialects.element import numpy_dtype
-    from qcomp.dialects.nn.base import tensor
 
     encoding = encoding_of(value.type)
     dtype = encoding.dtype if encoding is not None else numpy_dtype(tensor(value).element_type)
-    marks: dict[str, str] = {"uint8": "qcomp.unsigned", "bool": "qcomp.bool"}
+    marks = {"uint8": "qcomp.unsigned", "uint16": "qcomp.unsigned", "bool": "qcomp.bool", "float16": "qcomp.half"}
     return {marks[dtype.name]: UnitAttr()} if dtype.name in marks else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The form of elementwise kernels, and the lowering of binary ops.
+"""The form of elementwise kernels.
 
 One kernel form serves all: load tiles of the operands, dequantize those that hold codes, compute in float32, quantize
 the result if it holds codes. That is what these ops mean on quantized tensors, so the result is exact.
@@ -13,24 +13,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32, i64
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, f64, i8, i16, i32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
-from qcomp.dialects import loop, nn, quant
-from qcomp.dialects.nn.base import tensor
-from qcomp.dialects.quant import Encoding, encoding_of
+from qcomp.dialects import loop, quant
+from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.quantize import reciprocal
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 _MIN_LANES = 16
-ELEMENTS = {"f32": f32, "i8": i8, "i32": i32, "i64": i64}
+ELEMENTS = {"f32": f32, "f64": f64, "i8": i8, "i16": i16, "i32": i32, "i64": i64}
+IN_LANES = ("f32", "i8", "i32")
+"""What vector registers hold."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,20 @@ def lower_elementwise(
     function: tuple[object, ...],
     compute: Compute,
     recipe: quant.Recipe | None = None,
+    scalar: bool = False,
 ) -> None:
-    """Emit the call that computes `target` = function(operands), elementwise with broadcasting."""
+    """Emit the call that computes `target` = function(operands), elementwise with broadcasting.
+
+    scalar: one element at a time, for functions that vector registers lack.
+    """
+    in_lanes = all(str(buffer.element) in IN_LANES for buffer in (*operands, target)) and not scalar
     spec = ElementwiseKernel(
         function,
         tuple(Seen.of(buffer) for buffer in operands),
         Seen.of(target),
         tuple(None if buffer.encoding is None else Codes.of(buffer.encoding) for buffer in operands),
         None if target.encoding is None else Codes.of(target.encoding, recipe),
-        1 if any(str(buffer.element) == "i64" for buffer in (*operands, target)) else lowering.target.lanes,
+        lowering.target.lanes if in_lanes else 1,
     )
     flat = flattened(spec)
     arguments = [
@@ -194,42 +200,3 @@ def quantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     if codes.zero_point:
         rounded = b.sum(rounded, b.integer(codes.zero_point, shape))
     return b.add(loop.NarrowOp(rounded, codes.low, codes.high))
-
-
-_BINARY: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
-    nn.AddOp: arith.AddfOp,
-    nn.SubOp: arith.SubfOp,
-    nn.MulOp: arith.MulfOp,
-    nn.DivOp: arith.DivfOp,
-    nn.MaximumOp: loop.MaximumOp,
-    nn.MinimumOp: loop.MinimumOp,
-}
-
-
-_WHOLE: dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]] = {
-    nn.AddOp: arith.AddiOp,
-    nn.SubOp: arith.SubiOp,
-    nn.MulOp: arith.MuliOp,
-    nn.MaximumOp: arith.MaxSIOp,
-    nn.MinimumOp: arith.MinSIOp,
-}
-
-
-@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp)
-def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
-    """Binary arithmetic with broadcasting, then the activation. Integers wrap."""
-    bounds = op.activation.bounds if op.activation is not None else None
-    whole = encoding_of(op.lhs.type) is None and tensor(op.lhs).element_type != f32
-    table = _WHOLE if whole else _BINARY
-    if type(op) not in table or (whole and (bounds is not None or tensor(op.lhs).element_type not in (i32, i64))):
-        raise QcompError(f"{op.name} of {tensor(op.lhs).element_type} is not lowered to loops", code="lower")
-    cls = table[type(op)]
-
-    def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
-        value = b.add(cls(x[0], x[1]))
-        return value if bounds is None else b.add(loop.ClampOp(value, *bounds))
-
-    operands = [lowering.operand(op.lhs), lowering.operand(op.rhs)]
-    target = lowering.define(op.result, op.location)
-    name = op.name.removeprefix("nn.")
-    lower_elementwise(lowering, operands, target, op.location, name, (name, bounds), compute, op.recipe)

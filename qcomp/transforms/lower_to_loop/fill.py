@@ -56,7 +56,7 @@ def fill_frame(
     lowering: Lowering, buffer: Buffer, outer: Box, inner: Box, number: float | int, name: str, where: LocationAttr
 ) -> None:
     """Emit the call that fills `outer` but for `inner` with a real number, or with a code."""
-    lanes = 1 if str(buffer.element) == "i64" else lowering.target.lanes
+    lanes = lowering.target.lanes if str(buffer.element) in ("f32", "i8", "i32") else 1
     spec = FillKernel(buffer.type, outer, inner, number, lanes)
     lowering.call(spec, name, lambda symbol: _build(spec, symbol, where), [buffer.value], where)
 
@@ -86,4 +86,4 @@ def _number(spec: FillKernel, b: Builder, shape: Sequence[int]) -> SSAValue:
         case "i8":
             return b.byte(int(spec.number), shape)
         case _:
-            return b.integer(int(spec.number), shape, spec.kind.element_type)
+            return b.number(spec.number, shape, spec.kind.element_type)

@@ -19,7 +19,7 @@ TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
 _TOPICS = (
     "writing",
-    "casts", "convolution", "dynamic", "dynamic_linear", "elementwise", "matmul", "movement", "norm", "picking",
+    "binary", "functions", "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
     "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
 )  # fmt: skip
 

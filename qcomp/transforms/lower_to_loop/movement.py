@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import ints
+from qcomp.dialects.element import is_float
+from qcomp.dialects.nn.base import ints, tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import narrow
 from qcomp.interpreter.reference.quantize import code_of
 from qcomp.transforms.lower_to_loop.access import Seen, lane_dimension, place
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
@@ -143,7 +145,7 @@ def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationA
     return target
 
 
-@lowers(nn.ReshapeOp)
+@lowers(nn.ReshapeOp, any_element=True)
 def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     """A view where row-major order is the order in memory on both sides; else through a row-major copy."""
     source = lowering.operand(op.input)
@@ -160,7 +162,7 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     copy(lowering, Buffer(view, sizes, Layout(False), source.encoding, source.element), target, op.location)
 
 
-@lowers(nn.PermuteOp)
+@lowers(nn.PermuteOp, any_element=True)
 def lower_permute(lowering: Lowering, op: nn.PermuteOp) -> None:
     """A copy along permuted dimensions; a view where the order in memory stays, as from [N, C, H, W] channels last to
     [N, H, W, C]."""
@@ -183,7 +185,7 @@ def _stays(source: Buffer, layout: Layout, dims: Sequence[int]) -> bool:
     return seen.dense() and target.dense() and orders[0] == orders[1]
 
 
-@lowers(nn.ExpandOp)
+@lowers(nn.ExpandOp, any_element=True)
 def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     """A copy that repeats dimensions of size 1."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -196,7 +198,7 @@ def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     move(lowering, source, target, op.location, "expand", target.sizes, dims)
 
 
-@lowers(nn.SliceOp)
+@lowers(nn.SliceOp, any_element=True)
 def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     """A copy of a part."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -208,7 +210,7 @@ def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     move(lowering, source, target, op.location, "slice", target.sizes, range(rank), starts, strides)
 
 
-@lowers(nn.CatOp)
+@lowers(nn.CatOp, any_element=True)
 def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
     """Each operand copied to its part of the result."""
     target = lowering.define(op.result, op.location)
@@ -222,7 +224,7 @@ def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
         start += source.sizes[dim]
 
 
-@lowers(nn.PadOp)
+@lowers(nn.PadOp, any_element=True)
 def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     """The frame filled with the number, or with its code, and a copy into the middle."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -234,8 +236,8 @@ def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     inner = tuple((start, start + source.sizes[dim]) for dim, start in zip(seen.order, starts, strict=True))
     if target.encoding is not None:
         number = code_of(value, target.encoding)
-    elif str(target.element) == "f32":
-        number = float(np.float32(value))
+    elif is_float(tensor(op.result).element_type):
+        number = _as_it_lies(value, tensor(op.result).element_type)
     elif value == int(value):
         number = int(value)
     else:
@@ -243,6 +245,14 @@ def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     fill_frame(lowering, target, outer, inner, number, "pad_frame", op.location)
     if np.prod(source.sizes):
         move(lowering, source, target, op.location, "pad", source.sizes, range(len(low)), None, None, low)
+
+
+def _as_it_lies(value: float, element: Attribute) -> float | int:
+    """A real as a buffer holds it: 16-bit floats as a pattern."""
+    if element == f64:
+        return value
+    held = narrow(np.full(1, value, np.float32), element)
+    return float(held[0]) if held.dtype == np.float32 else int(held.view(np.int16)[0])
 
 
 def _coded_like(lowering: Lowering, op: Operation, source: Buffer) -> Buffer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arithmetic on f32 tiles of one shape, for formulas: constants are splats, every call is one op."""
+"""The algebra of formulas over tiles of one shape: constants are splats, every call is one op."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop
 from qcomp.transforms.lower_to_loop.builder import Builder
 
 
 class Reals:
-    """Formulas over tiles of `shape` (() for scalars), appended to `b`."""
+    """`qcomp.interpreter.reference.algebra` over tiles of `shape` (() for scalars) of f32 or f64, appended to `b`."""
 
-    def __init__(self, b: Builder, shape: Sequence[int]):
+    def __init__(self, b: Builder, shape: Sequence[int], element: Attribute = f32):
         self.b = b
         self.shape = tuple(shape)
+        self.element = element
 
     def number(self, value: float) -> SSAValue:
         """A constant."""
-        return self.b.real(value, self.shape)
+        return self.b.number(value, self.shape, self.element)
 
     def whole(self, value: int) -> SSAValue:
         """An i32 constant."""
@@ -61,7 +62,18 @@ class Reals:
         return self.b.add(loop.ScaleOp(x, exponent))
 
     def clamp(self, x: SSAValue, low: float, high: float) -> SSAValue:
-        return self.b.add(loop.ClampOp(x, low, high))
+        if self.element == f32:
+            return self.b.add(loop.ClampOp(x, low, high))
+        x = self.select("lt", x, low, self.number(low), x)
+        return self.select("gt", x, high, self.number(high), x)
+
+    def larger(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """torch's maximum."""
+        return self.b.add(loop.MaximumOp(x, y))
+
+    def smaller(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """torch's minimum."""
+        return self.b.add(loop.MinimumOp(x, y))
 
     def select(self, predicate: str, x: SSAValue, bound: SSAValue | float, yes: SSAValue, no: SSAValue) -> SSAValue:
         """``x predicate bound ? yes : no``."""
@@ -76,9 +88,98 @@ class Reals:
         """The floats of bit patterns."""
         return self.b.add(arith.BitcastOp(bits, loop.tile_like(bits.type, f32)))
 
+    def add_whole(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.AddiOp(x, y))
+
+    def subtract_whole(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.SubiOp(x, y))
+
+    def multiply_whole(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.MuliOp(x, y))
+
+    def shift_right(self, x: SSAValue, count: int) -> SSAValue:
+        """i32, arithmetic."""
+        return self.b.add(arith.ShRSIOp(x, self.whole(count)))
+
+    def bit_and(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.AndIOp(x, y))
+
+    def bit_or(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.OrIOp(x, y))
+
+    def bit_xor(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.XOrIOp(x, y))
+
+    def to_real(self, x: SSAValue) -> SSAValue:
+        """i32 to f32."""
+        return self.b.add(loop.ToFloatOp(x))
+
+    def quadrant(self, x: SSAValue) -> SSAValue:
+        return self.b.add(loop.AngleOp("quadrant", x))
+
+    def remaining_angle(self, x: SSAValue) -> SSAValue:
+        return self.b.add(loop.AngleOp("rest", x))
+
+    def float_remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(loop.RemainderOp(x, y))
+
+    def floor_quotient(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.FloorDivSIOp(x, y))
+
+    def shift_left_by(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """Of integers; see `Wholes`."""
+        return self.b.add(arith.ShLIOp(x, y))
+
+    def shift_right_by(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """Of integers; see `Wholes`."""
+        return self.b.add(arith.ShRSIOp(x, y))
+
     def polynomial(self, coefficients: Sequence[float], x: SSAValue) -> SSAValue:
         """Horner's scheme, the constant first."""
         total = self.number(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
             total = self.add(self.multiply(total, x), self.number(coefficient))
         return total
+
+
+class Wholes(Reals):
+    """The same over integers held in i32 or i64: they wrap. width: bits of the type they are stored in."""
+
+    def __init__(self, b: Builder, shape: Sequence[int], element: Attribute, width: int):
+        super().__init__(b, shape, element)
+        self.width = width
+
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.AddiOp(x, y))
+
+    def subtract(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.SubiOp(x, y))
+
+    def multiply(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.MuliOp(x, y))
+
+    def negate(self, x: SSAValue) -> SSAValue:
+        return self.subtract(self.number(0), x)
+
+    def absolute(self, x: SSAValue) -> SSAValue:
+        return self.select("lt", x, 0, self.negate(x), x)
+
+    def larger(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.MaxSIOp(x, y))
+
+    def smaller(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.add(arith.MinSIOp(x, y))
+
+    def clamp(self, x: SSAValue, low: float, high: float) -> SSAValue:
+        x = self.b.add(arith.MaxSIOp(x, self.number(low)))
+        return self.b.add(arith.MinSIOp(x, self.number(high)))
+
+    def shift_left_by(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        inside = self.select("lt", y, 0, self.number(0), self.select("ge", y, self.width, self.number(0), y))
+        shifted = self.b.add(arith.ShLIOp(x, inside))
+        return self.select("eq", inside, y, shifted, self.number(0))
+
+    def shift_right_by(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        most = self.number(self.width - 1)
+        count = self.select("lt", y, 0, most, self.select("ge", y, self.width, most, y))
+        return self.b.add(arith.ShRSIOp(x, count))

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, f64
+from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop, nn, quant
-from qcomp.dialects.element import integer_range
-from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.element import integer_range, is_integer
 from qcomp.errors import QcompError
 from qcomp.interpreter.ops.elementwise import code_table
 from qcomp.transforms.lower_to_loop import transcendental
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
+from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element
 from qcomp.transforms.lower_to_loop.reals import Reals
 from qcomp.transforms.lower_to_loop.tables import has_table, lower_requantize, lower_table
 
@@ -56,6 +54,10 @@ _FORMULAS: dict[type[nn.UnaryOp], Formula] = {
 }
 
 
+_CURVES = {"nn.exp", "nn.tanh", "nn.erf", "nn.sigmoid", "nn.silu", "nn.gelu"}
+"""The functions whose formulas are float32 only."""
+
+
 def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
     """What names the function of `op`, and the function over tiles of reals."""
     match op:
@@ -74,28 +76,28 @@ def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
 
 def _whole_formula(op: nn.UnaryOp, element: IntegerType) -> Formula:
     """The function of `op` on integers. Raises QcompError for functions that integers lack."""
-    low, high = integer_range(element)
     match op:
         case nn.ReluOp():
-            bounds = (0, high)
+            bounds = whole_bounds((0.0, math.inf), element)
+            return lambda m, x: m.clamp(x, *bounds)
         case nn.ClampOp():
-            bounds = tuple(_whole_bound(bound, low, high) for bound in op.bounds)
+            bounds = whole_bounds(op.bounds, element)
+            return lambda m, x: m.clamp(x, *bounds)
         case nn.NegOp():
-            return lambda m, x: _negative(m, x, element)
+            return lambda m, x: m.negate(x)
         case nn.AbsOp():
-            return lambda m, x: m.select("lt", x, m.b.integer(0, m.shape, element), _negative(m, x, element), x)
+            return lambda m, x: m.absolute(x)
         case _:
             raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
-    first, last = bounds
-    return lambda m, x: m.b.add(
-        arith.MinSIOp(
-            m.b.add(arith.MaxSIOp(x, m.b.integer(first, m.shape, element))), m.b.integer(last, m.shape, element)
-        )
-    )
 
 
-def _negative(m: Reals, x: SSAValue, element: IntegerType) -> SSAValue:
-    return m.b.add(arith.SubiOp(m.b.integer(0, m.shape, element), x))
+def whole_bounds(bounds: tuple[float, float], element: Attribute) -> tuple[float, float]:
+    """The bounds of a clamp; for integers limited to what `element` holds. Raises QcompError for fractions there."""
+    if not is_integer(element):
+        return bounds
+    low, high = integer_range(element)
+    first, last = (_whole_bound(bound, low, high) for bound in bounds)
+    return first, last
 
 
 def _whole_bound(bound: float, low: int, high: int) -> int:
@@ -104,25 +106,23 @@ def _whole_bound(bound: float, low: int, high: int) -> int:
     return int(min(max(bound, low), high)) if math.isinf(bound) else min(max(int(bound), low), high)
 
 
-@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp)
+@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp, any_element=True)
 def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     """A table between codes; else the formula, with dequantize and quantize around it where there are codes."""
     source = lowering.operand(op.input)
-    target = lowering.define(op.result, op.location)
     short = op.name.removeprefix("nn.")
-    if has_table(source, target):
-        table = code_table(op)
-        assert table is not None
-        lower_table(lowering, source, target, table, op.location, short)
+    table = code_table(op)
+    if table is not None:
+        lower_table(lowering, source, lowering.define(op.result, op.location), table, op.location, short)
         return
     name, function = formula(op)
-    element = tensor(op.input).element_type
-    if isinstance(element, IntegerType):
-        if element not in (i32, i64):
-            raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
-        function = _whole_formula(op, cast(IntegerType, element))
-    compute: Compute = lambda b, x: function(Reals(b, loop.tile_shape(x[0].type)), x[0])  # noqa: E731
-    lower_elementwise(lowering, [source], target, op.location, short, name, compute, op.recipe)
+    element = real_element(op.input)
+    if is_integer(element):
+        function = _whole_formula(op, element)
+    elif element == f64 and name[0] in _CURVES:
+        raise QcompError(f"{op.name} of f64 is not lowered to loops", code="lower", hint="export the model in float32")
+    compute: Compute = lambda b, x: function(algebra(b, loop.tile_shape(x[0].type), element), x[0])  # noqa: E731
+    lower_pointwise(lowering, op, short, name, compute, op.recipe)
 
 
 @lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp)

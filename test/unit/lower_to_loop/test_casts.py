@@ -91,11 +91,6 @@ def test_what_is_refused() -> None:
     module = p.module(p.add(nn.DivOp(p.block.args[0], p.block.args[0])))
     with pytest.raises(QcompError, match=r"nn\.div of i32 is not lowered to loops"):
         three_way.lower(module, three_way.TARGETS[0])
-    p = Program(5)
-    argument(p, i8, (3,))
-    module = p.module(p.add(nn.AddOp(p.block.args[0], p.block.args[0])))
-    with pytest.raises(QcompError, match=r"nn\.add of i8 is not lowered to loops"):
-        three_way.lower(module, three_way.TARGETS[0])
     p = Program(6)
     argument(p, i32, (3,))
     module = p.module(p.add(nn.ClampOp.of(p.block.args[0], 0.5, 2)))

@@ -9,7 +9,7 @@ func.func @predicate(%a: f32) {
 // -----
 
 func.func @compared_type(%a: i8) {
-  // expected-error@+1 {{compares f32, i32 or i64}}
+  // expected-error@+1 {{compares f32, f64, i32 or i64}}
   %c = loop.compare "lt", %a, %a : i8 -> i1
   func.return
 }
@@ -33,7 +33,7 @@ func.func @condition(%c: i1, %a: vector<4xf32>) {
 // -----
 
 func.func @extreme(%a: i32) {
-  // expected-error@+1 {{takes f32}}
+  // expected-error@+1 {{takes f32 or f64}}
   %s = loop.maximum %a, %a : i32
   func.return
 }
@@ -49,7 +49,7 @@ func.func @scaled(%a: i32) {
 // -----
 
 func.func @truncated(%a: f32) {
-  // expected-error@+1 {{turns f32 into i32 or i64}}
+  // expected-error@+1 {{turns f32 or f64 into i32 or i64}}
   %s = loop.truncate %a : f32 -> i8
   func.return
 }
@@ -107,5 +107,21 @@ func.func @filled_from(%a: vector<8xi32>) {
 func.func @filled_with(%a: vector<8xi32>) {
   // expected-error@+1 {{fills f32 or i32 with its like}}
   %s = loop.fill %a {first = 7 : i64, value = 1.0 : f32} : vector<8xi32>
+  func.return
+}
+
+// -----
+
+func.func @angle_part(%a: f32) {
+  // expected-error@+1 {{the part must be "rest" or "quadrant"}}
+  %s = loop.angle "turns", %a : f32
+  func.return
+}
+
+// -----
+
+func.func @angle_type(%a: f64) {
+  // expected-error@+1 {{angles are f32}}
+  %s = loop.angle "rest", %a : f64
   func.return
 }

@@ -389,7 +389,7 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 // -----
 
 func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
-  // expected-error@+1 {{compares f32, i32 or i64}}
+  // expected-error@+1 {{compares f32, f64, i32 or i64}}
   %r = loop.compare "lt", %k, %k : i8 -> i1
   func.return
 }
@@ -413,7 +413,7 @@ func.func @f(%x: vector<3xf32>, %c: i1) {
 // -----
 
 func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
-  // expected-error@+1 {{takes f32}}
+  // expected-error@+1 {{takes f32 or f64}}
   %r = loop.maximum %k, %k : i8
   func.return
 }
@@ -421,7 +421,7 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 // -----
 
 func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
-  // expected-error@+1 {{takes f32}}
+  // expected-error@+1 {{takes f32 or f64}}
   %r = loop.minimum %k, %k : i8
   func.return
 }
@@ -437,7 +437,7 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 // -----
 
 func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
-  // expected-error@+1 {{turns f32 into i32 or i64}}
+  // expected-error@+1 {{turns f32 or f64 into i32 or i64}}
   %r = loop.truncate %x : vector<3xf32> -> vector<3xi8>
   func.return
 }

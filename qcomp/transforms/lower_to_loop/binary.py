@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of binary arithmetic with broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from qcomp.dialects import loop, nn
+from qcomp.dialects.element import is_integer
+from qcomp.errors import QcompError
+from qcomp.transforms.lower_to_loop.builder import Builder
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element
+from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.unary import whole_bounds
+
+_FORMULAS: dict[type[Operation], Callable[[Reals, SSAValue, SSAValue], SSAValue]] = {
+    nn.AddOp: lambda m, x, y: m.add(x, y),
+    nn.SubOp: lambda m, x, y: m.subtract(x, y),
+    nn.MulOp: lambda m, x, y: m.multiply(x, y),
+    nn.DivOp: lambda m, x, y: m.divide(x, y),
+    nn.MaximumOp: lambda m, x, y: m.larger(x, y),
+    nn.MinimumOp: lambda m, x, y: m.smaller(x, y),
+}
+
+
+@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp, any_element=True)
+def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
+    """Arithmetic, then the activation. Integers wrap."""
+    element, formula = real_element(op.lhs), _FORMULAS[type(op)]
+    if is_integer(element) and isinstance(op, nn.DivOp):
+        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
+    bounds = whole_bounds(op.activation.bounds, element) if op.activation is not None else None
+
+    def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
+        m = algebra(b, loop.tile_shape(x[0].type), element)
+        value = formula(m, x[0], x[1])
+        return value if bounds is None else m.clamp(value, *bounds)
+
+    name = op.name.removeprefix("nn.")
+    lower_pointwise(lowering, op, name, (name, bounds), compute, op.recipe)
