@@ -18,6 +18,7 @@ _PASSES: dict[str, str] = {
     "duplicate-dequantize": "qcomp.transforms.duplicate_dequantize:DuplicateDequantizePass",
     "fold-affine": "qcomp.transforms.fold_affine:FoldAffinePass",
     "fold-batch-norm": "qcomp.transforms.fold_batch_norm:FoldBatchNormPass",
+    "fold-batch-norm-qat": "qcomp.transforms.fold_batch_norm_qat:FoldBatchNormQatPass",
     "fold-constants": "qcomp.transforms.fold_constants:FoldConstantsPass",
     "fold-pad": "qcomp.transforms.fold_pad:FoldPadPass",
     "fuse-activation": "qcomp.transforms.fuse_activation:FuseActivationPass",

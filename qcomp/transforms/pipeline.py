@@ -31,9 +31,9 @@ Hook = Callable[[ModulePass, ModuleOp, float], None]
 """Called after each pass with the pass, the module it left and the seconds it took."""
 
 PIPELINES: dict[str, str] = {
-    "O1": "remove-identities,fold-constants,cse,fold-batch-norm,fold-affine,compose-permutes,compose-reshapes,fold-pad,"
-    "fold-constants,dce",
-    "quantize": "insert-qdq,duplicate-dequantize,fold-constants",
+    "O1": "remove-identities,fold-batch-norm-qat,fold-constants,cse,fold-batch-norm,fold-affine,compose-permutes,"
+    "compose-reshapes,fold-pad,fold-constants,dce",
+    "quantize": "fold-batch-norm-qat,insert-qdq,duplicate-dequantize,fold-constants",
     "O2": "lower-batch-norm,fuse-linear,lower-variable-weights,fold-constants,fold-affine,fuse-activation,dce",
     "integer": "propagate-qdq,fold-constants,fuse-qdq,fuse-dynamic-linear,fuse-activation,remove-identities,"
     "fold-constants,dce",
@@ -43,6 +43,7 @@ PIPELINES: dict[str, str] = {
 _AFTER: dict[tuple[str, str], str] = {
     ("duplicate-dequantize", "cse"): "it would merge the private dequantizes again",
     ("duplicate-dequantize", "insert-qdq"): "the dequantizes it makes would stay shared",
+    ("insert-qdq", "fold-batch-norm-qat"): "it looks for observers",
     ("insert-qdq", "fold-batch-norm"): "batch norms are folded before any quantize is placed",
     ("fuse-activation", "fold-batch-norm"): "an activation in between keeps a batch norm from being folded",
     ("fuse-activation", "fold-affine"): "an activation in between keeps a factor from being folded",
