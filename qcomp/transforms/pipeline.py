@@ -43,7 +43,6 @@ PIPELINES: dict[str, str] = {
 _AFTER: dict[tuple[str, str], str] = {
     ("duplicate-dequantize", "cse"): "it would merge the private dequantizes again",
     ("duplicate-dequantize", "insert-qdq"): "the dequantizes it makes would stay shared",
-    ("insert-qdq", "fold-batch-norm-qat"): "it looks for observers",
     ("insert-qdq", "fold-batch-norm"): "batch norms are folded before any quantize is placed",
     ("fuse-activation", "fold-batch-norm"): "an activation in between keeps a batch norm from being folded",
     ("fuse-activation", "fold-affine"): "an activation in between keeps a factor from being folded",
