@@ -148,6 +148,28 @@ def _build(spec: RecurrentKernel, name: str, where: LocationAttr) -> FuncOp:
     return finish(func)
 
 
+def _paired(parts: Sequence[Chunk]) -> list[Chunk]:
+    """Full registers two at a time, so that more sums are under way than one depends on."""
+    found: list[Chunk] = []
+    for part in parts:
+        width = part.step
+        pairs = (part.stop - part.start) // (2 * width) if part.shape and part.valid is None else 0
+        middle = part.start + pairs * 2 * width
+        if pairs:
+            found.append(Chunk(part.start, middle, 2 * width, (2, width)))
+        if middle < part.stop:
+            found.append(Chunk(middle, part.stop, part.step, part.shape, part.valid))
+    return found
+
+
+def _over(where: Sequence[Index | int], part: Chunk) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Along which dimension a tile lies, and in which steps: the last one."""
+    last = len(where) - 1
+    if len(part.shape) == 2:
+        return (last, last), (part.shape[1], 1)
+    return ((last,) if part.shape else ()), None
+
+
 class _Layer:
     """Steps of one layer."""
 
@@ -159,7 +181,7 @@ class _Layer:
         spec, b = self.spec, self.b
         with ExitStack() as stack:
             row = stack.enter_context(b.loop(0, spec.batch, kind="parallel")).index if spec.batch > 1 else Index()
-            for part in chunks(spec.units, f32, spec.lanes):
+            for part in _paired(chunks(spec.units, f32, spec.lanes)):
                 with b.loop(part.start, part.stop, part.step) as unit:
                     self._units(now, before, row, unit.index, part)
             if spec.projected:
@@ -175,15 +197,14 @@ class _Layer:
     def _load(self, name: str, where: Sequence[Index | int], part: Chunk | None) -> SSAValue:
         if part is None or not part.shape:
             return self.b.load(self.use[name], where)
-        return self.b.load(self.use[name], where, part.shape, (len(where) - 1,), None, part.valid)
+        return self.b.load(self.use[name], where, part.shape, *_over(where, part), part.valid)
 
     def _whole(self, name: str, where: Sequence[Index | int], part: Chunk) -> SSAValue:
         """From a constant, which is padded to whole registers."""
-        over = (len(where) - 1,) if part.shape else ()
-        return self.b.load(self.use[name], where, part.shape, over)
+        return self.b.load(self.use[name], where, part.shape, *_over(where, part))
 
     def _store(self, value: SSAValue, name: str, where: Sequence[Index | int], part: Chunk) -> None:
-        self.b.store(value, self.use[name], where, (len(where) - 1,) if part.shape else (), None, part.valid)
+        self.b.store(value, self.use[name], where, *_over(where, part), part.valid)
 
     def _units(self, now: Index, before: Index | None, row: Index, unit: Index, part: Chunk) -> None:
         spec, b = self.spec, self.b
