@@ -8,7 +8,8 @@
 
 Kernels of linear and convolution read a weight that was packed ahead of time; one that is known at run time only is
 read where it lies. A convolution gathers its windows first: pad, one `nn.take` for each spatial dimension, and a
-permute bring them into the columns of a matrix [groups, channels * taps, pixels].
+permute bring them into the columns of a matrix [groups, channels * taps, pixels]. A transposed convolution is one over
+its input with zeros between the elements.
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn import (
     AddOp,
     ClampOp,
+    Conv1dOp,
+    Conv2dOp,
+    Conv3dOp,
     ConvolutionOp,
+    ConvTransposeOp,
     LinearOp,
     MatmulOp,
     PadOp,
     PermuteOp,
     ReshapeOp,
+    SliceOp,
     TakeOp,
     WeightedOp,
 )
@@ -60,7 +66,7 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
             return Refusal("computes on codes")
         if isinstance(op, LinearOp):
             return True
-        if not isinstance(op, ConvolutionOp):
+        if not isinstance(op, ConvolutionOp | ConvTransposeOp):
             return Refusal(f"the weight of {op.name} is no constant")
         inner = (*shape(op.input)[1:], *shape(op.weight), *shape(op.result)[1:])
         if UNKNOWN in (shape(op.input)[0], *inner) or any(map(is_symbolic, inner)):
@@ -69,7 +75,13 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
 
     def apply(self, op: WeightedOp, plan: bool, rewriter: Rewriter) -> None:
         steps: list[Operation] = []
-        value = _linear(op, steps) if isinstance(op, LinearOp) else _convolution(cast(ConvolutionOp, op), steps)
+        match op:
+            case LinearOp():
+                value = _linear(op, steps)
+            case ConvTransposeOp():
+                value = _transposed(op, steps)
+            case _:
+                value = _convolution(cast(ConvolutionOp, op), steps)
         addends: list[SSAValue] = []
         if op.bias is not None:
             rank = len(shape(op.result))
@@ -117,6 +129,42 @@ def _convolution(op: ConvolutionOp, steps: list[Operation]) -> SSAValue:
     columns = _add(steps, ReshapeOp(value, (batch, groups, depth, prod(pixels))))
     rows = _add(steps, ReshapeOp(op.weight, (1, groups, outputs // groups, depth)))
     return _add(steps, ReshapeOp(_add(steps, MatmulOp(rows, columns)), (batch, outputs, *pixels)))
+
+
+def _transposed(op: ConvTransposeOp, steps: list[Operation]) -> SSAValue:
+    """The convolution with the flipped kernel of the input with stride - 1 zeros between its elements."""
+    value, weight = op.input, op.weight
+    kernel, windows = shape(weight)[2:], zip(ints(op.dilation), ints(op.output_padding), strict=True)
+    for axis, stride in enumerate(ints(op.stride), 2):
+        value = _spread(value, axis, stride, steps)
+        weight = _add(steps, TakeOp(weight, axis, range(kernel[axis - 2])[::-1]))
+    reach = [(step * (taps - 1), extra) for taps, (step, extra) in zip(kernel, windows, strict=True)]
+    padding = (*(size for size, _ in reach), *(size + extra for size, extra in reach))
+    plain = _CONVOLUTIONS[op.SPATIAL](
+        value, weight, padding=padding, dilation=ints(op.dilation), groups=op.groups.value.data
+    )
+    result = _convolution(plain, steps)
+    plain.erase()
+    for axis, cut in enumerate(ints(op.padding), 2):
+        if cut:
+            result = _add(steps, SliceOp(result, axis, cut, shape(result)[axis] - cut))
+    return result
+
+
+def _spread(value: SSAValue, axis: int, stride: int, steps: list[Operation]) -> SSAValue:
+    """`value` with stride - 1 zeros between the elements of dimension `axis`."""
+    sizes = shape(value)
+    if stride == 1:
+        return value
+    split = _add(steps, ReshapeOp(value, (*sizes[: axis + 1], 1, *sizes[axis + 1 :])))
+    none = (0,) * (axis + 1)
+    high = (*none, stride - 1, *(0 for _ in sizes[axis + 1 :]))
+    wide = _add(steps, PadOp(split, (0,) * len(high), high, 0.0))
+    flat = _add(steps, ReshapeOp(wide, (*sizes[:axis], sizes[axis] * stride, *sizes[axis + 1 :])))
+    return _add(steps, SliceOp(flat, axis, 0, (sizes[axis] - 1) * stride + 1))
+
+
+_CONVOLUTIONS: dict[int, type[ConvolutionOp]] = {1: Conv1dOp, 2: Conv2dOp, 3: Conv3dOp}
 
 
 def _window(taps: int, count: int, dilation: int, stride: int) -> Sequence[int]:

@@ -9,6 +9,7 @@ from math import inf, prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -146,9 +147,12 @@ def cosine_similarity(b: Builder, node: Node) -> Result:
     """sum(x1 / max(|x1|, eps) * x2 / max(|x2|, eps)) along `dim`."""
     values = [b.tensor(node, name) for name in ("x1", "x2")]
     rank = max(len(shape_of(value)) for value in values)
-    axis, eps = axis_of(b.integer(node, "dim", 1), rank) - rank, b.real(node, "eps", 1e-8)
+    if not rank:
+        raise QcompError("cosine similarity of numbers is not supported", code="unsupported-op")
+    axis, eps = axis_of(b.integer(node, "dim", 1), rank), b.real(node, "eps", 1e-8)
     sides: list[SSAValue] = []
-    for value in values:
+    shape = broadcast_shapes(*(shape_of(value) for value in values))
+    for value in (b.expand(value, shape) for value in values):
         length = b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (axis,), True))))
         sides.append(arithmetic.divide(b, value, b.add(nn.MaximumOp(length, b.scalar(eps, dtype_of(value))))))
     return b.add(nn.SumOp(arithmetic.multiply(b, sides[0], sides[1]), (axis,), False))
@@ -191,3 +195,20 @@ def softmax(b: Builder, node: Node) -> Result:
     if not shape_of(value):
         return reshape_to(b, b.add(nn.SoftmaxOp(reshape_to(b, value, (1,)), 0)), ())
     return b.add(nn.SoftmaxOp(value, axis_of(b.integer(node, "dim"), len(shape_of(value)))))
+
+
+@op("log_softmax.int", "_log_softmax.default", "special_log_softmax.default")
+def log_softmax(b: Builder, node: Node) -> Result:
+    """x - max - log(sum(exp(x - max))) along `dim`, in `dtype` when given."""
+    value, dtype = b.tensor(node, "self"), b.dtype(node)
+    dtype = "float32" if b.flag(node, "half_to_float") else dtype
+    value = value if dtype is None else b.cast(value, dtype)
+    if 0 in shape_of(value):
+        return value
+    shape = shape_of(value)
+    value = value if shape else reshape_to(b, value, (1,))
+    axis = (axis_of(b.integer(node, "dim"), len(shape)),)
+    centred = arithmetic.subtract(b, value, b.add(nn.AmaxOp(value, axis, True)))
+    total = b.add(nn.SumOp(b.add(nn.ExpOp(centred)), axis, True))
+    result = arithmetic.subtract(b, centred, b.add(nn.FunctionOp.of(total, "log")))
+    return reshape_to(b, result, shape)

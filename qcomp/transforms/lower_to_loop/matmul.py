@@ -29,6 +29,7 @@ from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_ep
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, regions
 from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values
+from qcomp.transforms.lower_to_loop.whole_matmul import lower_whole_matmul
 
 _PLAIN_LANES, _PLAIN_TILE = 4, Tile(1, 2, 1)
 """Columns and rows that plain code accumulates together."""
@@ -64,6 +65,9 @@ def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
     if lhs.encoding is not None and rhs.encoding is not None:
         plan = _plan(lhs, rhs, encoding_of(op.result.type))
         _lower(lowering, op, lhs, rhs, lowering.define(op.result, where, Layout(False)), plan)
+        return
+    if lhs.encoding is None and str(lhs.element) in ("i32", "i64"):
+        lower_whole_matmul(lowering, lhs, rhs, lowering.define(op.result, where, Layout(False)), where)
         return
     lhs, rhs = reals_of(lowering, lhs, where), reals_of(lowering, rhs, where)
     if str(lhs.element) != "f32" or str(rhs.element) != "f32":

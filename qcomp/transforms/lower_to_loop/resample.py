@@ -69,7 +69,8 @@ def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
 
 def _lanes(lowering: Lowering, target: Seen, dim: int) -> int:
     """1 where the lanes would lie along the dimension that is read at places from a table."""
-    return 1 if lane_choice(target) == dim or target.element == "i64" else lowering.target.lanes
+    wide = target.element in ("f32", "i8", "i32")
+    return lowering.target.lanes if wide and lane_choice(target) != dim else 1
 
 
 def _build(spec: ResampleKernel, name: str, where: LocationAttr) -> FuncOp:

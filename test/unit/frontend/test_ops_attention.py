@@ -75,10 +75,15 @@ CASES: dict[str, Case] = {
         lambda x, w: (F.rms_norm(x, (3, 4), w), F.rms_norm(x, (4,), None, 0.1), F.rms_norm(x, (3, 4))),
         (r(2, 3, 4), r(3, 4)),
     ),
+    "log softmax": (
+        lambda x: (F.log_softmax(x, 1), F.log_softmax(x * 90, -1), F.log_softmax(x[0, 0, 0], 0), F.softmin(x, 0)),
+        (r(2, 3, 4),),
+    ),
     "lrn": (lambda x: (F.local_response_norm(x, 3, beta=0.5), x), (r(2, 6, 3, 4),)),
     "distances": (
         lambda x, y: (
-            F.cosine_similarity(x, y), F.cosine_similarity(x, y[0], -1), F.pairwise_distance(x, y), torch.cdist(x, y),
+            F.cosine_similarity(x, y), F.cosine_similarity(x[0], y, 0),
+            F.cosine_similarity(x, y[0], -1), F.pairwise_distance(x, y), torch.cdist(x, y),
             torch.cdist(x, y[0], 1.0), F.pairwise_distance(x, y, 1.0, keepdim=True),
         ),
         (r(2, 3, 4), r(2, 3, 4, seed=1)),
@@ -86,7 +91,7 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-UNDECOMPOSED = ("attention", "bool mask", "added mask", "heads in groups", "lrn", "distances")
+UNDECOMPOSED = ("attention", "bool mask", "added mask", "heads in groups", "distances")
 """Decomposed, they take elementwise ops that are tested elsewhere."""
 
 
@@ -136,9 +141,7 @@ def test_packed_attention(mask: torch.Tensor | None, kind: int | None) -> None:
         norms = (weights[1][:8], weights[3], weights[3], weights[1][8:16])
         network = (weights[0][:, :8], weights[1], weights[2].repeat(1, 3), weights[3])
         return [
-            TORCH._transformer_encoder_layer_fwd(
-                x, 8, 2, *weights, gelu, first, 1e-3, *norms, *network, mask, kind
-            )
+            TORCH._transformer_encoder_layer_fwd(x, 8, 2, *weights, gelu, first, 1e-3, *norms, *network, mask, kind)
             for gelu, first in ((False, False), (True, True))
         ]
 

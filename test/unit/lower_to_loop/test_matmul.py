@@ -12,7 +12,8 @@ import three_way
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import Program, activation, contraction_scale, kind
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.ir import Attribute
 
 from qcomp.backend.emit_c import emit_program
 from qcomp.dialects import nn
@@ -135,8 +136,12 @@ def test_what_is_refused() -> None:
     with pytest.raises(QcompError, match="right side has a zero point that is not 0") as caught:
         three_way.lower(module, three_way.TARGETS[0])
     assert caught.value.code == "not-integer"
-    p = Program(12)
-    left, right = (p.given(np.ones(shape, np.int32), i32) for shape in ((2, 3), (3, 4)))
-    module = p.module(p.add(nn.MatmulOp(left, right)))
-    with pytest.raises(QcompError, match="matmul of integers is not lowered"):
-        three_way.lower(module, three_way.TARGETS[0])
+
+
+@pytest.mark.parametrize("element, dtype", [(i32, np.int32), (i64, np.int64)])
+def test_integers_wrap(element: Attribute, dtype: type[np.int32] | type[np.int64]) -> None:
+    p = Program(9)
+    info = np.iinfo(dtype)
+    arrays = [p.rng.integers(info.min, info.max, shape).astype(dtype) for shape in ((2, 1, 5, 7), (3, 7, 4))]
+    values = [p.given(array, element) for array in arrays]
+    three_way.check(p.module(p.add(nn.MatmulOp(values[0], values[1]))), *p.arrays)

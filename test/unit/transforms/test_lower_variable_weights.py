@@ -17,6 +17,8 @@ CASES: list[tuple[str, list[tuple[int, ...]], dict[str, Any]]] = [
     ("linear", [(5,), (7, 5)], {}),
     ("conv1d", [(2, 6, 11), (4, 3, 3), (4,)], {"stride": 2, "padding": 1, "groups": 2}),
     ("conv2d", [(2, 3, 7, 9), (4, 3, 3, 2)], {"dilation": (1, 2), "padding": "same"}),
+    ("conv_transpose1d", [(2, 6, 7), (6, 2, 4)], {"stride": 3, "padding": 2, "output_padding": 1, "groups": 2}),
+    ("conv_transpose2d", [(2, 3, 5, 4), (3, 4, 3, 2), (4,)], {"stride": (2, 1), "padding": (4, 0), "dilation": (2, 3)}),
     ("conv3d", [(1, 2, 5, 4, 6), (3, 2, 2, 3, 1), (3,)], {"stride": (1, 2, 1), "padding": (1, 0, 2)}),
 ]
 
