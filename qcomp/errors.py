@@ -9,11 +9,18 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 
+def plain(text: str) -> str:
+    """`text` without control characters but line breaks: messages quote names and texts from files."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
+
+
 class QcompError(Exception):
     """A problem a user can act on.
 
     code: short stable identifier, e.g. ``unsupported-op``; op: the name of the op or value concerned;
-    location: ``module.path (file.py:12)`` or None; hint: what to do about it.
+    location: ``module.path (file.py:12)`` or None; hint: what to do about it. Control characters become ``?``.
     """
 
     def __init__(
@@ -25,11 +32,11 @@ class QcompError(Exception):
         location: str | None = None,
         hint: str | None = None,
     ):
-        self.message = message
+        self.message = plain(message)
         self.code = code
-        self.op = op
-        self.location = location
-        self.hint = hint
+        self.op = None if op is None else plain(op)
+        self.location = None if location is None else plain(location)
+        self.hint = None if hint is None else plain(hint)
         super().__init__(str(self))
 
     def __str__(self) -> str:

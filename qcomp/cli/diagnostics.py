@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationA
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
 
-from qcomp.errors import QcompError
+from qcomp.errors import QcompError, plain
 
 _PLACE = re.compile(r"(?:(?P<path>.*) \()?(?P<file>[^()]+?):(?P<line>\d+)(?::(?P<column>\d+))?\)?")
 """What `qcomp.dialects.location.describe` prints: ``module.path (file.py:12)``, or ``file.py:12``; or with a column."""
@@ -29,7 +29,7 @@ class Diagnostic:
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        return f"{place}: {self.kind}: {self.message}" if place else f"{self.kind}: {self.message}"
+        return plain(f"{place}: {self.kind}: {self.message}" if place else f"{self.kind}: {self.message}")
 
 
 class LocatedError(Exception):

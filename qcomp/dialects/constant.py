@@ -28,11 +28,8 @@ from qcomp.dialects.element import element_type, integer_range, is_float, numpy_
 INLINE_LIMIT = 16
 """Arrays of up to this many elements print inline."""
 
-SPLAT_LIMIT = 1 << 30
+SPLAT_LIMIT = 1 << 29
 """Bytes of all splat constants of a text."""
-
-MAXIMUM_RANK = 64
-"""numpy's."""
 
 _HEX = re.compile(r"(- *)?0x[0-9a-fA-F]+")
 
@@ -253,8 +250,6 @@ def _parse_literal(parser: AttrParser) -> Literal:
 def _from_literal(parser: AttrParser, literal: Literal, kind: TensorType[Attribute]) -> ConstantData:
     element, shape = kind.element_type, kind.get_shape()
     dtype = numpy_dtype(element)
-    if len(shape) > MAXIMUM_RANK:
-        raise VerifyException(f"a constant has at most {MAXIMUM_RANK} dimensions, not {len(shape)}")
     if not isinstance(literal, list):
         _spend(parser, math.prod(shape) * dtype.itemsize)
         return ConstantData(np.full(shape, _convert(literal, element, dtype), dtype), element)

@@ -16,12 +16,13 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, AttributeInvT, Operation, SSAValue, TypeAttribute
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Position, Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
+from qcomp.dialects.literals import LiteralParser
 from qcomp.errors import QcompError
 
 ALIAS_LIMIT = 1_000_000
@@ -80,7 +81,7 @@ class _Aliases(dict[str, Attribute]):
         return known
 
 
-class SourceParser(Parser):
+class SourceParser(LiteralParser):
     """Parses the text of one module.
 
     `line_offset` counts the lines before `text` in its file. Raises ParseError, with a span, for everything that is

@@ -19,7 +19,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 
-from qcomp.dialects.constant import INLINE_LIMIT, MAXIMUM_RANK, Array, ConstantData, DataAttr
+from qcomp.dialects.constant import INLINE_LIMIT, Array, ConstantData, DataAttr
+from qcomp.dialects.literals import MAXIMUM_RANK
 from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
 

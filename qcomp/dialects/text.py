@@ -85,6 +85,8 @@ def print_text(module: ModuleOp, *, locations: bool = True, generic: bool = Fals
         Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
     except RecursionError:
         raise QcompError("the module nests too deeply to be printed", code="print") from None
+    except ValueError as problem:  # Python prints no integer of more than 4300 digits.
+        raise QcompError(f"the module cannot be printed: {problem}", code="print") from None
     return stream.getvalue() + "\n"
 
 

@@ -105,6 +105,8 @@ def join(main: FuncOp, found: dict[AllocOp, Interval]) -> list[Interval]:
         if pairs is None:
             continue
         flat = ints(pairs)
+        if len(flat) % 2 or not all(0 <= index < len(op.operands) for index in flat):
+            raise QcompError.at(op, f"{MAY_ALIAS} should be pairs of operands", code="plan-memory")
         allowed = list(zip(flat[::2], flat[1::2], strict=True))
         for result, operand in allowed:
             into, source = base.get(op.operands[result]), base.get(op.operands[operand])

@@ -23,8 +23,9 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from qcomp.dialects.constant import INLINE_LIMIT, MAXIMUM_RANK, DataAttr
+from qcomp.dialects.constant import INLINE_LIMIT, DataAttr
 from qcomp.dialects.element import is_float
+from qcomp.dialects.literals import MAXIMUM_RANK
 from qcomp.dialects.quant.encoding import Encoding, FloatArray, IntArray, storage_range
 
 _expand: ContextVar[bool] = ContextVar("expand_types", default=False)

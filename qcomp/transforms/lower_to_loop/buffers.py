@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IntegerType, MemRefType, bf16, f16, f32, f64, i8, i16, i32, i64
+from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType, bf16, f16, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects.element import ui8, ui16
@@ -109,6 +109,8 @@ def lies_as_itself(value: SSAValue) -> bool:
 
 def static_shape(value: SSAValue) -> tuple[int, ...]:
     """The shape of `value`. Raises QcompError when a dimension is dynamic."""
+    if not isinstance(value.type, TensorType):
+        raise QcompError(f"values of type {value.type} are not lowered to loops", code="lower")
     sizes = shape(value)
     if any(size < 0 for size in sizes):
         text = "x".join("?" if size < 0 else str(size) for size in sizes)

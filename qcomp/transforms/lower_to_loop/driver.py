@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     MemRefType,
     ModuleOp,
+    TensorType,
     UnitAttr,
     f32,
     i64,
@@ -168,6 +169,9 @@ class Lowering:
 
     def _stand_in(self, value: SSAValue, where: LocationAttr) -> None:
         """A buffer for a result that was refused, so that later refusals show in the same error."""
+        kind: Attribute = value.type
+        if not isinstance(kind, TensorType):
+            return
         sizes, element = tuple(max(size, 1) for size in shape(value)), f32
         with suppress(QcompError):
             element = storage_element(value)
@@ -178,7 +182,9 @@ class Lowering:
         if len(self._refusals) == 1:
             return self._refusals[0]
         refusals = [refusal_of(problem, "lower") for problem in self._refusals]
-        return RefusalError(refusals, f"cannot be compiled for {self.target.name}", "lower")
+        error = RefusalError(refusals, f"cannot be compiled for {self.target.name}", "lower")
+        error.location = self._refusals[0].location
+        return error
 
     def _lower(self, function: Lower, op: Operation) -> None:
         if 0 in static_shape(op.results[0]):

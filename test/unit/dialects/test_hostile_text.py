@@ -115,7 +115,7 @@ def test_unterminated_strings(text: str):
             "%a = nn.constant dense<0> : tensor<99999999999999999999xf32>",
             "splat constants of 399999999999999999996 bytes",
         ),
-        ("%a = arith.constant dense<0> : tensor<1000000000000xi8>", "needs more memory than there is"),
+        ("%a = arith.constant dense<0> : tensor<1000000000000xi8>", "dense attributes of 1000000000000 elements"),
         (f"%a = arith.constant {'9' * 6000} : i32", "limit"),
         (f"%a = nn.constant dense<{'9' * 6000}> : tensor<i32>", "limit"),
         (f"%a = nn.constant dense<{'9' * 600}> : tensor<f32>", "too large"),
@@ -189,3 +189,75 @@ def test_damaged_text_is_an_error_or_a_module_that_reads_back():
         generic = print_text(module, generic=True, locations=False)
         assert print_text(parse(generic), locations=False) == text
     assert read > 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%a = arith.constant 200 : i8",
+        "%a = arith.constant dense<[1, 200]> : tensor<2xi8>",
+        "%a = arith.constant dense<200> : vector<4xi8>",
+        "func.func private @g() attributes {v = array<i8: 1, 200>}",
+        "func.func private @g() attributes {v = 32768 : i16}",
+        "%a = nn.constant dense<200> : tensor<2xi8>",
+        "%a = arith.constant 9223372036854775808 : i64",
+    ],
+)
+def test_numbers_beyond_their_type_are_not_bent(text: str):
+    """xDSL takes 200 : i8 for -56."""
+    with pytest.raises(QcompError, match=r"(200|32768|9223372036854775808) is not a value of i\d+") as caught:
+        parse(body(text) + "\n")
+    if "nn" not in text and "200" in text:
+        assert "200 is not a value of i8 (hexadecimal digits give bits)" in str(caught.value)
+
+
+def test_memory_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(constant, "_from_literal", refuse)
+    with pytest.raises(QcompError, match="needs more memory than there is"):
+        parse(body("%a = nn.constant dense<1> : tensor<2xi8>") + "\n")
+
+
+def test_numbers_that_fit():
+    text = body("%a = arith.constant 127 : i8\n%b = arith.constant -128 : i8\n%d = arith.constant true\n"
+                "%f = arith.constant dense<[1, -128]> : vector<2xi8>\n"
+                "func.func private @g() attributes {v = 255 : ui8, w = 0xFF : i8}")  # fmt: skip
+    assert "127 : i8" in print_text(parse(text + "\n"), locations=False)
+
+
+ELEMENTS = "dense attributes of 3000000000 elements, more than the 1048576 allowed"
+BLOCKS = "".join(f"^b{at}:\n" for at in range(20_000))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"func.func private @f(tensor<{'1x' * 100_000}f32>)", "shapes have at most 64 dimensions"),
+        ('"func.func"() ({\n' + BLOCKS + "}) : () -> ()", "more than 1000 labelled blocks"),
+        (body("%a = arith.constant dense<1> : tensor<3000000000xi8>"), ELEMENTS),
+        (body('%a = arith.constant dense<"0x01"> : tensor<3000000000xi8>'), "dense attributes of 3000000000 elements"),
+        (body("%a = nn.constant dense<1> : tensor<600000000xi8>"), "splat constants of 600000000 bytes"),
+    ],
+    ids=["rank", "blocks", "splat", "hex splat", "constant"],
+)
+def test_what_is_beyond_all_measure(text: str, message: str):
+    start = time.process_time()
+    with pytest.raises(QcompError, match=message):
+        parse(text + "\n")
+    assert time.process_time() - start < 3
+
+
+def test_integers_too_long_to_print():
+    deep = "d0 " + "* 999999999999999999999 " * 300
+    module = parse(body(f"%a = affine.apply affine_map<(d0) -> ({deep})>(%c)") + "\n")
+    with pytest.raises(QcompError, match="cannot be printed"):
+        print_text(module)
+
+
+def test_messages_are_plain():
+    for text in ("\0", "module {\n}\n\x1b[31m", "func.func @\x7f() {\n}", '"a\\0a.b"() : () -> ()\n'):
+        with pytest.raises(QcompError) as caught:
+            parse(text + "\n{")
+        assert all(char.isprintable() or char == "\n" for char in str(caught.value))

@@ -25,7 +25,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{a constant has at most 64 dimensions, not 65}}
+  // expected-error@+1 {{shapes have at most 64 dimensions}}
   %c = nn.constant dense<1> : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi8>
   func.return
 }
@@ -49,7 +49,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{splat constants of 1000000000000 bytes, more than the 1073741824 allowed: keep large ones in a sidecar file}}
+  // expected-error@+1 {{splat constants of 1000000000000 bytes, more than the 536870912 allowed: keep large ones in a sidecar file}}
   %c = nn.constant dense<0> : tensor<1000000000000xi8>
   func.return
 }

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a .pt2 file and an IR text must do: be refused in one clear error, or go all the way."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from xdsl.dialects.builtin import ModuleOp
+
+from qcomp.backend.compile import emit_module
+from qcomp.dialects.context import context
+from qcomp.dialects.text import parse_text, print_text
+from qcomp.errors import QcompError
+from qcomp.frontend import from_torch
+from qcomp.transforms.pipeline import available_passes, run_passes
+from tools.fuzzing.isolation import Outcome
+from tools.fuzzing.seeds import PASS_MARK
+
+LONGEST_MESSAGE = 20_000
+PIPELINES = (
+    "O1", "O2", "quantize", "O1,quantize,O2,integer", "cse,dce,remove-identities", "fold-constants,fold-affine",
+    "insert-qdq,duplicate-dequantize,fuse-qdq", "lower-batch-norm,lower-to-loop,plan-memory", "compose-reshapes",
+    "lower-to-loop{target=x86-64-avx512vnni},plan-memory", "unfuse-qdq,propagate-qdq", "plan-memory",
+)  # fmt: skip
+C_MARK, C_PART = "c:", "\f"
+"""Before the C texts of an accepted input, and between header and source."""
+
+
+def judge_pt2(data: bytes) -> Outcome:
+    """Import; what goes through import must compile or be refused, too."""
+    descriptor = os.memfd_create("mutant.pt2")
+    try:
+        os.write(descriptor, data)
+        return _judged(lambda: from_torch(f"/proc/self/fd/{descriptor}"), random.Random(len(data)))
+    finally:
+        os.close(descriptor)
+
+
+def judge_mlir(data: bytes) -> Outcome:
+    """Parse, verify, print and read again to the same text; then a short pipeline, or everything to C."""
+    rng = random.Random(len(data))
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return Outcome("refused", "no text")
+    line = text.partition("\n")[0]
+    own = line.removeprefix(PASS_MARK) if line.startswith(PASS_MARK) else ""
+    passes = own if own in available_passes() and rng.random() < 0.5 else rng.choice((None, *PIPELINES))
+    return _judged(lambda: _read_back(text), rng, passes)
+
+
+def _read_back(text: str) -> ModuleOp:
+    module = parse_text(text, context())
+    for generic in (False, True):
+        printed = print_text(module, locations=False, generic=generic)
+        again = print_text(parse_text(printed, context(), "<printed>"), locations=False, generic=generic)
+        if again != printed:
+            raise AssertionError(f"does not read back:\n{printed[:3000]}\n--- printed again:\n{again[:3000]}")
+    return module
+
+
+def _judged(read: object, rng: random.Random, passes: str | None = None) -> Outcome:
+    try:
+        module = read() if callable(read) else read
+        assert isinstance(module, ModuleOp)
+        if passes is not None:
+            run_passes(module, passes)
+            return Outcome("ok", passes)
+        emitted = emit_module(module, rng.choice(("generic", "x86-64-avx512vnni")), rng.randrange(4), "net")
+        return Outcome("ok", C_MARK + emitted.program.header + C_PART + emitted.program.source)
+    except QcompError as error:
+        return _clear(str(error))
+
+
+def _clear(text: str) -> Outcome:
+    """A message must be readable: not endless, no control characters."""
+    if len(text) > LONGEST_MESSAGE:
+        return Outcome("unclear", f"a message of {len(text)} characters\n{text[:300]}")
+    if any(not char.isprintable() and char != "\n" for char in text):
+        return Outcome("unclear", f"control characters in a message\n{text[:2000]!r}")
+    return Outcome("refused", text)
