@@ -21,6 +21,7 @@ from qcomp.backend.interface import Interface
 from qcomp.backend.library import Library
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
 from qcomp.backend.target import TARGETS, find_target, runs_here
+from qcomp.dialects.dim import from_plain, substitute
 from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
@@ -81,23 +82,32 @@ class Artifact:
             self.library.reset()
 
     def run(self, inputs: list[Array]) -> list[Array]:
-        """Run on arrays that fit, in order, and return the outputs in order."""
+        """Run on arrays that fit, in order, and return the outputs in order.
+
+        Raises QcompError where the sizes of symbols do not go together, or are outside their ranges.
+        """
         if self.library is None:
             target = TARGETS.get(self.manifest.target)
             if target is not None and runs_here(target):
                 raise QcompError("the artifact was not built: there was no C compiler", code="no-library")
             raise QcompError(f"code for {self.manifest.target} does not run on this machine", code="no-library")
-        return self.library(inputs)
+        return self.library(inputs, self.interface.bind(inputs))
 
-    def report(self) -> dict[str, Any]:
-        """What became of the model.
+    def report(self, dims: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """What became of the model; numbers that depend on sizes are for `dims`, by default for symbols of 1.
 
         ops: for each op its `name` (module path), `op`, `loc`, `macs`, `compute` ("i8", "f32" or "move") and
         the `reason` why an op of a quantized model stayed float; macs_integer_share: of the MACs of convolutions and
         linears that were quantized, the share done in integers; arena_bytes; arena_bound_bytes: the most bytes alive
         at a time; weight_bytes; target; warnings.
         """
-        return copy.deepcopy(dict(self.manifest.report))
+        report: dict[str, Any] = copy.deepcopy(dict(self.manifest.report))
+        sizes = {**self.interface.usual_sizes(1), **(dims or {})}
+        for name in ("arena_bytes", "arena_bound_bytes"):
+            report[name] = substitute(from_plain(report[name]), sizes)
+        for row in report["ops"]:
+            row["macs"] = substitute(from_plain(row["macs"]), sizes)
+        return report
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from qcomp.backend.artifact import Artifact, open_library
@@ -24,13 +24,17 @@ from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
 from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import assembler_weights, c_weights
+from qcomp.dialects.dim import substitute, symbols_of, to_plain
+from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.quant import ObserveOp, encoding_of
+from qcomp.dialects.specialize import specialize
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError
 from qcomp.transforms.duplicate_dequantize import PRIVATE_DEQUANTIZE
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.plan_memory import BOUND
 from qcomp.transforms.rewriting import RefusalRecord, refusal_log
+from qcomp.transforms.specialize_dims import resolve
 
 FOLD_ALL = "fold-constants{dequantize=true max-growth=1073741824},dce"
 """Weights of ops that stay float become float constants."""
@@ -63,12 +67,13 @@ def compile(
     program: what `qcomp.from_torch` takes, the path of a .mlir file, or a module at tensor level. target: a name of
     `qcomp targets`; "native" is the best that runs here. opt_level: 0 keeps quantized models in float between quantize
     and dequantize, 1 works in integers, 2 and 3 fuse more; it is also the C compiler's. name: prefix of all files and
-    symbols, made a C identifier; by default the file's name or "net". verify: hold every pass to its letter.
+    symbols, made a C identifier; by default the file's name or "net". dims: sizes of symbols, by name or by place
+    ("x.0" is dimension 0 of input x); the other symbols are chosen at each call. verify: hold every pass to its letter.
 
     Raises QcompError: everything `from_torch` and the passes raise; ops that are not lowered; unknown options.
     """
-    _check_options(opt_level, numerics, threads, io, dims)
-    emitted = emit(program, target, opt_level, example_inputs, name, verify)
+    _check_options(opt_level, numerics, threads, io)
+    emitted = emit(program, target, opt_level, example_inputs, name, verify, dims)
     for note in emitted.manifest.report["warnings"]:
         warnings.warn(note, stacklevel=2)
     return _build(emitted)
@@ -87,7 +92,7 @@ class Emitted:
 
 def emit(
     program: object, target: str = "native", opt_level: int = 3, example_inputs: Sequence[object] | None = None,
-    name: str | None = None, verify: bool = False,
+    name: str | None = None, verify: bool = False, dims: Mapping[str, int] | None = None,
 ) -> Emitted:  # fmt: skip
     """The first half of `compile`: everything that needs no C compiler."""
     _choose_target(target)
@@ -97,6 +102,8 @@ def emit(
         from qcomp.backend.check import check_program
 
         raise check_program(program, target, example_inputs, opt_level).error() from None
+    if dims:
+        specialize(module, resolve(module, dims))
     return emit_module(module, target, opt_level, name or title, verify)
 
 
@@ -144,7 +151,7 @@ def is_quantized(module: ModuleOp) -> bool:
     )
 
 
-def _check_options(opt_level: int, numerics: str, threads: int, io: str, dims: Mapping[str, int] | None) -> None:
+def _check_options(opt_level: int, numerics: str, threads: int, io: str) -> None:
     if opt_level not in (0, 1, 2, 3):
         raise QcompError(f"opt_level {opt_level!r} does not exist", code="option", hint="0, 1, 2 or 3")
     if numerics != "float":
@@ -153,8 +160,6 @@ def _check_options(opt_level: int, numerics: str, threads: int, io: str, dims: M
         raise QcompError(f"threads = {threads} is not supported", code="option", hint="1 is")
     if io != "float":
         raise QcompError(f"io {io!r} is not supported", code="option", hint='"float" is: types as in the program')
-    if dims:
-        raise QcompError("dims is not supported", code="option", hint="give example_inputs to fix symbolic sizes")
 
 
 def _choose_target(name: str) -> tuple[Target, list[str]]:
@@ -186,13 +191,17 @@ def _report(
     bound = main.attributes.get(BOUND)
     return {
         "ops": ops_report(module, refusals),
-        "macs_integer_share": integer_macs(module) / quantized if quantized else 0.0,
-        "arena_bytes": emitted.arena_bytes,
-        "arena_bound_bytes": bound.value.data if isinstance(bound, IntegerAttr) else 0,
+        "macs_integer_share": _at_one(integer_macs(module)) / _at_one(quantized) if quantized != 0 else 0.0,
+        "arena_bytes": to_plain(emitted.arena_bytes),
+        "arena_bound_bytes": to_plain(attribute_size(bound)) if bound is not None else 0,
         "weight_bytes": sum(array.nbytes for array in emitted.constants.values()),
         "target": target.name,
         "warnings": list(notes),
     }
+
+
+def _at_one(size: int) -> int:
+    return substitute(size, dict.fromkeys(symbols_of([size]), 1))
 
 
 def _build(emitted: Emitted) -> Artifact:

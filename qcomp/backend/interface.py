@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from qcomp.dialects.binding import Symbol, bind, check_ranges, check_sizes
+from qcomp.dialects.dim import from_plain, is_symbolic, substitute, to_plain
 from qcomp.errors import QcompError
 from qcomp.frontend.pytree import Tree
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output. dtype: numpy's name; low, high: the least and largest value of integers and codes."""
+    """An input or output. dtype: numpy's name; low, high: the least and largest value of integers and codes.
+
+    shape: sizes may depend on symbols (`qcomp.dialects.dim`).
+    """
 
     name: str
     dtype: str
@@ -33,7 +38,8 @@ class Port:
         array = cast("Array", np.asarray(cast(Any, value)))
         if array.dtype != self.dtype:
             raise self._misfit(f"expected {self.dtype}, got {array.dtype}", f"convert it to {self.dtype}")
-        if array.shape != self.shape:
+        symbolic = any(map(is_symbolic, self.shape))  # Then `Interface.bind` compares.
+        if not symbolic and array.shape != self.shape:
             raise self._misfit(f"expected shape {list(self.shape)}, got {list(array.shape)}")
         flags = array.flags
         return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
@@ -47,6 +53,7 @@ class Interface:
     """Inputs and outputs in order. in_tree: the structure of (args, kwargs); out_tree: that of the result.
 
     The last outputs are the values of the inputs that the model writes; `written` has the positions of these inputs.
+    symbols: the sizes that calls choose, in order; conditions: expressions over them that must not be negative.
     """
 
     inputs: tuple[Port, ...]
@@ -54,6 +61,35 @@ class Interface:
     in_tree: Tree
     out_tree: Tree
     written: tuple[int, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    conditions: tuple[int, ...] = ()
+
+    def bind(self, inputs: Sequence[Array]) -> dict[str, int]:
+        """The sizes of the symbols for `inputs`. Raises QcompError for shapes that do not fit, naming the place."""
+        if not self.symbols:
+            return {}
+        names, shapes = [port.name for port in self.inputs], [port.shape for port in self.inputs]
+        values = bind(self.symbols, names, shapes, [array.shape for array in inputs])
+        check_sizes(self.conditions, values)
+        return values
+
+    def at(self, sizes: Mapping[str, int]) -> Interface:
+        """The interface for sizes of all symbols. Raises QcompError for sizes that the program does not take."""
+        check_ranges(self.symbols, sizes)
+        check_sizes(self.conditions, sizes)
+        ports = [
+            tuple(replace(port, shape=tuple(substitute(size, sizes) for size in port.shape)) for port in group)
+            for group in (self.inputs, self.outputs)
+        ]
+        return Interface(ports[0], ports[1], self.in_tree, self.out_tree, self.written)
+
+    def usual_sizes(self, wanted: int) -> dict[str, int]:
+        """Sizes of all symbols: `wanted` where the ranges and conditions allow it, else the nearest larger that do."""
+        for size in range(wanted, wanted + 64):
+            sizes = {s.name: max(s.low, size if s.high is None else min(size, s.high)) for s in self.symbols}
+            if all(substitute(condition, sizes) >= 0 for condition in self.conditions):
+                return sizes
+        raise QcompError("the program works for no small sizes", code="input")
 
     def flatten(self, inputs: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
         """The values for `self.inputs` out of a call. Raises QcompError naming the place that does not fit."""
@@ -71,19 +107,28 @@ class Interface:
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         ports = {name: [asdict(port) for port in getattr(self, name)] for name in ("inputs", "outputs")}
+        for port in (*ports["inputs"], *ports["outputs"]):
+            port["shape"] = [to_plain(size) for size in port["shape"]]
         trees = {"in_tree": self.in_tree.dump(), "out_tree": self.out_tree.dump()}
-        return {**ports, **trees, "written": list(self.written)}
+        found: dict[str, Any] = {**ports, **trees, "written": list(self.written)}
+        if self.symbols:
+            found["symbols"] = [asdict(symbol) for symbol in self.symbols]
+            found["conditions"] = [to_plain(size) for size in self.conditions]
+        return found
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Interface:
         """What `to_json` gave. Raises KeyError, TypeError or QcompError for anything else."""
         inputs, outputs = (tuple(map(_port, data[name])) for name in ("inputs", "outputs"))
         written = tuple(int(position) for position in data.get("written", ()))
-        return Interface(inputs, outputs, Tree.load(data["in_tree"]), Tree.load(data["out_tree"]), written)
+        symbols = tuple(Symbol(**item) for item in data.get("symbols", ()))
+        conditions = tuple(map(from_plain, data.get("conditions", ())))
+        trees = Tree.load(data["in_tree"]), Tree.load(data["out_tree"])
+        return Interface(inputs, outputs, *trees, written, symbols, conditions)
 
 
 def _port(data: Mapping[str, Any]) -> Port:
-    shape: Any = tuple(data["shape"])
+    shape: Any = tuple(map(from_plain, data["shape"]))
     return Port(**{**data, "shape": shape})
 
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from qcomp.backend.interface import Port
 from qcomp.backend.target import ARENA_ALIGNMENT
+from qcomp.dialects.dim import substitute
 from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class Library:
     """NAME_run of the shared library at `path`. May be called from several threads at once.
 
-    With state (`state_bytes`), calls go on from what the last one left, one after the other; see `reset`.
+    With state (`state_bytes`), calls go on from what the last one left, one after the other; see `reset`. arena_bytes
+    and the outputs' shapes may depend on symbols; calls then give their sizes.
     """
 
     def __init__(self, path: Path, name: str, outputs: Sequence[Port], arena_bytes: int, state_bytes: int = 0):
@@ -50,8 +52,10 @@ class Library:
             with self._lock:
                 self._init(*self._state)
 
-    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
-        """Run once. `inputs` must fit: nothing is checked here."""
+    def __call__(self, inputs: Sequence[Array], sizes: Mapping[str, int] | None = None) -> list[Array]:
+        """Run once. `inputs` must fit: nothing is checked here. sizes: of all symbols, in order."""
+        if sizes:
+            return self._at(inputs, sizes)
         try:
             arena = self._local.address
         except AttributeError:
@@ -64,8 +68,21 @@ class Library:
             self._run(*map(_pointer, inputs), *map(_pointer, outputs), arena)
         return outputs
 
-    def _new_arena(self) -> ctypes.c_void_p:
-        self._local.memory, self._local.address = _aligned(self._arena_bytes)
+    def _at(self, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
+        needed = substitute(self._arena_bytes, sizes)
+        if needed > getattr(self._local, "bytes", -1):
+            self._new_arena(needed)
+        outputs: list[Array] = [
+            np.empty(tuple(substitute(size, sizes) for size in shape), dtype) for shape, dtype in self._outputs
+        ]
+        numbers = [ctypes.c_int64(size) for size in sizes.values()]
+        self._run(*numbers, *map(_pointer, inputs), *map(_pointer, outputs), self._local.address)
+        return outputs
+
+    def _new_arena(self, size: int | None = None) -> ctypes.c_void_p:
+        size = self._arena_bytes if size is None else size
+        self._local.bytes = size
+        self._local.memory, self._local.address = _aligned(size)
         return self._local.address
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qcomp.backend.interface import Interface
+from qcomp.dialects.dim import from_plain, to_plain
 from qcomp.errors import QcompError
 
 FORMAT_VERSION = 1
@@ -51,7 +52,8 @@ class Manifest:
 
     def text(self) -> str:
         """As JSON."""
-        data = {"format_version": FORMAT_VERSION, **vars(self), "interface": self.interface.to_json()}
+        own = {"interface": self.interface.to_json(), "arena_bytes": to_plain(self.arena_bytes)}
+        data = {"format_version": FORMAT_VERSION, **vars(self), **own}
         return json.dumps(data, indent=1) + "\n"
 
     @staticmethod
@@ -70,7 +72,8 @@ class Manifest:
                     code="format-version", hint="use a newer qcomp",
                 )  # fmt: skip
             interface: Any = Interface.from_json(data["interface"])
-            manifest = Manifest(**{**data, "interface": interface})
+            arena: Any = from_plain(data["arena_bytes"])
+            manifest = Manifest(**{**data, "interface": interface, "arena_bytes": arena})
         except (ValueError, KeyError, TypeError, AttributeError):
             raise QcompError(f"{folder / FILE_NAME} is damaged", code="artifact") from None
         _check_names(folder, manifest)

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.backend.marks import unmarked
 from qcomp.dialects import nn
+from qcomp.dialects.dim import to_plain
 from qcomp.dialects.location import describe, module_path, source_line
 from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, QuantizeOp, encoding_of
@@ -66,7 +67,7 @@ def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dic
     found = reasons.get((place, op.name), []) if compute.startswith("f") else []
     name = module_path(op.location) or (unmarked(op.results[0]) if op.results else None) or op.name
     row: dict[str, Any] = {
-        "name": name, "op": op.name, "loc": source_line(op.location), "macs": macs(op), "compute": compute,
+        "name": name, "op": op.name, "loc": source_line(op.location), "macs": to_plain(macs(op)), "compute": compute,
     }  # fmt: skip
     return {**row, "reason": "; ".join(found) or None}
 

@@ -76,11 +76,14 @@ def made_up_input(index: int, port: Port) -> Array:
 
 def selftest_source(
     name: str, inputs: Sequence[Port], outputs: Sequence[Port], expected: Sequence[Array], exact: bool,
-    stateful: bool = False,
+    stateful: bool = False, sizes: Sequence[int] = (),
 ) -> Iterator[bytes]:  # fmt: skip
-    """The pieces of NAME_selftest.c. `exact`: floats are compared by value, else within 1e-4 of the largest."""
+    """The pieces of NAME_selftest.c. `exact`: floats are compared by value, else within 1e-4 of the largest.
+
+    sizes: what the symbols are in this test.
+    """
     stored = [array.reshape(-1)[: _stored(index, expected)] for index, array in enumerate(expected)]
-    yield _head(name, stored, expected).encode()
+    yield _head(name, stored, expected, bool(sizes)).encode()
     if any(array.dtype.kind == "f" for array in stored):
         macro = "" if exact else f"\n#define LARGEST {_largest(stored).hex()}f\n"
         yield f"{macro}\n{_SAME['exact' if exact else 'near']}".encode()
@@ -93,7 +96,7 @@ def selftest_source(
         array = stored[index] if stored[index].size else np.zeros(1, port.dtype)
         yield from number_lines(array.view(np.int8) if array.dtype.kind in "ub" else array)
         yield b"};\n"
-    yield _main(name, inputs, stored, stateful).encode()
+    yield _main(name, inputs, stored, stateful, sizes).encode()
 
 
 def _largest(arrays: Sequence[Array]) -> float:
@@ -119,19 +122,23 @@ def _stored(index: int, expected: Sequence[Array]) -> int:
     return max(0, min(expected[index].size, room // expected[index].itemsize))
 
 
-def _head(name: str, stored: Sequence[Array], expected: Sequence[Array]) -> str:
+def _head(name: str, stored: Sequence[Array], expected: Sequence[Array], allocates: bool) -> str:
     kept, whole = (sum(array.size for array in arrays) for arrays in (stored, expected))
     note = f"\n   Only the first {kept} of {whole} outputs are checked." if kept < whole else ""
-    return _PRELUDE.format(name=name, note=note, includes="#include <math.h>\n" if needs_math_h(stored) else "")
+    includes = "#include <math.h>\n" * needs_math_h(stored) + "#include <stdlib.h>\n" * allocates
+    return _PRELUDE.format(name=name, note=note, includes=includes)
 
 
-def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: bool) -> str:
+def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: bool, sizes: Sequence[int]) -> str:
     upper = name.upper()
+    numbers = [str(size) for size in sizes]
+    memory = [f"static unsigned char memory[{upper}_ARENA_SIZE + {ARENA_ALIGNMENT}];", "", "int main(void) {"]
+    if sizes:
+        bytes_ = f"(size_t){name}_arena_size({', '.join(numbers)}) + {ARENA_ALIGNMENT}"
+        memory = ["int main(void) {", f"  unsigned char *memory = malloc({bytes_});"]
     lines = [
         "",
-        f"static unsigned char memory[{upper}_ARENA_SIZE + {ARENA_ALIGNMENT}];",
-        "",
-        "int main(void) {",
+        *memory,
         f"  unsigned char *arena = memory + ({ARENA_ALIGNMENT} - (uintptr_t)memory % {ARENA_ALIGNMENT});",
         "  unsigned long wrong = 0;",
     ]
@@ -144,9 +151,11 @@ def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: 
         if 0 not in port.shape:
             lines.append(f"  for (i = 0; i < {_count(port)}u; ++i) in{index}[i] = {_made_up(index, port)};")
     arguments = [f"in{index}" for index in range(len(inputs))] + [f"out{index}" for index in range(len(stored))]
+    if sizes:
+        lines.append("  if (memory == NULL) return 255;")
     if stateful:
         lines.append(f"  {name}_init(state);")
-    lines.append(f"  {name}_run({', '.join([*arguments, *(['state'] if stateful else []), 'arena'])});")
+    lines.append(f"  {name}_run({', '.join([*numbers, *arguments, *(['state'] if stateful else []), 'arena'])});")
     for index, array in enumerate(stored):
         if array.size:
             call = f"differs(out{index}[i], expected{index}[i])"

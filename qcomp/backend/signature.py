@@ -11,7 +11,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from qcomp.backend.interface import Interface, Port, flat_inputs
+from qcomp.dialects.dims import declared_symbols, sizes_of
 from qcomp.dialects.element import integer_range, numpy_dtype
+from qcomp.dialects.nn.base import UNKNOWN
+from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.state import WRITTEN, marked, states_of
 from qcomp.errors import QcompError
@@ -32,7 +35,9 @@ def interface_of(module: ModuleOp) -> Interface:
     count = len(outputs) - len(written)
     default = Tree() if count == 1 else Tree("tuple", (Tree(),) * count)
     in_tree, out_tree = _tree(main, "nn.in_tree"), _tree(main, "nn.out_tree")
-    return Interface(inputs, outputs, in_tree or flat_inputs(len(inputs)), out_tree or default, written)
+    symbols, conditions = tuple(declared_symbols(main)), tuple(size_conditions(module))
+    trees = in_tree or flat_inputs(len(inputs)), out_tree or default
+    return Interface(inputs, outputs, *trees, written, symbols, conditions)
 
 
 def _written(main: FuncOp, names: Sequence[str]) -> tuple[int, ...]:
@@ -68,9 +73,9 @@ def _port(name: str, kind: Attribute) -> Port:
         raise QcompError(f"{name} has type {kind}, only tensors are compiled", code="input")
     tensor = cast("TensorType[Attribute]", kind)
     stored = storage_type(tensor)
-    shape = tuple(stored.get_shape())
-    if any(size < 0 for size in shape):
-        raise QcompError(f"{name} has a symbolic size", code="dynamic", hint="give example_inputs, or export it static")
+    shape = sizes_of(stored)
+    if UNKNOWN in shape:
+        raise QcompError(f"{name} has a size that is not known", code="dynamic", hint="export it static")
     dtype = numpy_dtype(stored.element_type)
     encoding = encoding_of(tensor)
     if encoding is not None:

@@ -22,11 +22,15 @@ def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
     if program.constants:
         with open(folder / f"{name}_weights.c", "wb") as file:
             file.writelines(c_weights(name, program.constants))
+    sizes = interface.usual_sizes(2)
+    interface = interface.at(sizes)
     inputs = [made_up_input(index, port) for index, port in enumerate(interface.inputs)]
     expected, exact = _expected(artifact, inputs)
+    numbers = tuple(sizes.values())
     with open(folder / f"{name}_selftest.c", "wb") as file:
         stateful = program.state_bytes > 0
-        file.writelines(selftest_source(name, interface.inputs, interface.outputs, expected, exact, stateful))
+        pieces = selftest_source(name, interface.inputs, interface.outputs, expected, exact, stateful, numbers)
+        file.writelines(pieces)
 
 
 def _expected(artifact: Artifact, inputs: list[Array]) -> tuple[Sequence[Array], bool]:

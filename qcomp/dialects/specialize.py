@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, MemRefType, ModuleOp, TensorType, i32
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import AllocOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects.binding import Symbol
@@ -42,12 +43,18 @@ def symbols_in(module: ModuleOp) -> list[Symbol]:
 
 
 def _operation(op: Operation, values: Mapping[str, int], known: dict[Attribute, Attribute]) -> None:
+    before = sizes_of(op.memref.type) if isinstance(op, AllocOp) else ()
     for value in (*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)):
         _retype(op, value, values, known)
     for table in (op.properties, op.attributes):
         for name, attribute in table.items():
             if isinstance(attribute, DimAttr):
                 table[name] = size_attribute(substitute(attribute.data, values))
+    if isinstance(op, AllocOp):
+        # One operand for each dimension that is still symbolic.
+        pairs = zip([size for size in before if is_symbolic(size)], op.operands, strict=True)
+        op.operands = [operand for size, operand in pairs if is_symbolic(substitute(size, values))]
+        op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(op.operands), 0])
     if isinstance(op, FuncOp):
         lists = (
             [_type(op, kind, values, known) for kind in kinds]

@@ -8,12 +8,18 @@
 Two buffers share bytes when their lifetimes, from first to last use through views, do not overlap, or when a kernel
 may write its result over an operand that dies there. Placement is greedy, largest buffer first, at the lowest offset
 that is free over its lifetime; the result is compared with the bound: the most bytes alive at one time.
+
+A size that depends on symbols is a number times a polynomial that has no common factor, as 4096 * b is 4096 times b.
+Buffers of one polynomial are placed as if it were 1, in a region of their own, and all their offsets are times it: so
+a program whose batch is a symbol has the plan that it has for a batch of 1, whatever the batch is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from math import gcd
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -21,12 +27,9 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
-    IntegerAttr,
-    MemRefType,
     ModuleOp,
     UnitAttr,
     i8,
-    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp
@@ -34,6 +37,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from qcomp.dialects import loop
+from qcomp.dialects.dim import Dim
+from qcomp.dialects.dims import memref_of, size_attribute
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.transforms.base import Letter, QcompPass
@@ -54,6 +59,15 @@ class Interval:
     last: int
     size: int
     offset: int = -1
+    unit: int = 1
+    """What size and offset are multiplied by."""
+    start: int = 0
+    """Where the region of that unit begins."""
+
+    @property
+    def place(self) -> int:
+        """Where the buffer begins."""
+        return self.start + self.unit * self.offset
 
 
 @dataclass
@@ -72,9 +86,23 @@ def aligned(size: int) -> int:
 
 def plan(main: FuncOp) -> Plan:
     """The memory plan of `main`."""
-    intervals = place(join(main, lifetimes(main)))
-    arena = max((item.offset + item.size for item in intervals), default=0)
-    return Plan(intervals, arena + SLACK if intervals else 0, bound(intervals))
+    joined = join(main, lifetimes(main))
+    arena, most = 0, 0
+    for unit in dict.fromkeys(item.unit for item in joined):
+        region = place([item for item in joined if item.unit == unit])
+        for item in region:
+            item.start = arena
+        arena = arena + unit * max(item.offset + item.size for item in region)
+        most = most + unit * bound(region)
+    return Plan(joined, arena + SLACK if joined else 0, most)
+
+
+def scaled(size: int) -> tuple[int, int]:
+    """(number, polynomial) whose product is `size`, the number rounded up to the alignment."""
+    if not isinstance(size, Dim):
+        return aligned(size), 1
+    common = reduce(gcd, (factor for _, factor in size.terms))
+    return aligned(common), size // common
 
 
 def lifetimes(main: FuncOp) -> dict[AllocOp, Interval]:
@@ -84,7 +112,8 @@ def lifetimes(main: FuncOp) -> dict[AllocOp, Interval]:
     for position, op in enumerate(main.body.block.ops):
         if isinstance(op, AllocOp):
             kind = op.memref.type
-            found[op] = Interval([op], -1, -1, aligned(loop.memref_bytes(kind)))
+            size, unit = scaled(loop.memref_bytes(kind))
+            found[op] = Interval([op], -1, -1, size, unit=unit)
             base[op.memref] = op
         elif isinstance(op, loop.ViewOp) and op.source in base:
             base[op.result] = base[op.source]
@@ -117,7 +146,7 @@ def join(main: FuncOp, found: dict[AllocOp, Interval]) -> list[Interval]:
             if any((result, reader) not in allowed for reader in readers):
                 continue
             new, old = found[into], found[source]
-            if new.first == position and old.last == position and new.size == old.size:
+            if new.first == position and old.last == position and (new.size, new.unit) == (old.size, old.unit):
                 old.last = new.last
                 old.buffers += new.buffers
                 for buffer in new.buffers:
@@ -188,16 +217,20 @@ class PlanMemoryPass(QcompPass):
 
 
 def _apply(main: FuncOp, decided: Plan) -> None:
-    main.attributes[BOUND] = IntegerAttr(decided.bound, i64)
-    offsets = {buffer: item.offset for item in decided.intervals for buffer in item.buffers}
+    main.attributes[BOUND] = size_attribute(decided.bound)
+    offsets = {buffer: item.place for item in decided.intervals for buffer in item.buffers}
     dead = [op for op in main.body.block.ops if isinstance(op, AllocOp) and op not in offsets]
-    arena = _add_arena(main, decided.arena) if decided.arena else None
+    arena = _add_arena(main, decided.arena) if decided.arena != 0 else None
     for op, offset in offsets.items():
         assert arena is not None
         view = loop.ViewOp(arena, offset, op.memref.type)
         view.location = op.location
         view.result.name_hint = op.memref.name_hint
+        sizes = list(op.dynamic_sizes)
         Rewriter.replace_op(op, view)
+        for value in sizes:
+            if isinstance(value.owner, loop.SizeOp) and not value.uses:
+                Rewriter.erase_op(value.owner)
     for op in dead:
         _erase_unused(op)
 
@@ -210,7 +243,7 @@ def _erase_unused(op: Operation) -> None:
 
 def _add_arena(main: FuncOp, size: int) -> SSAValue:
     block = main.body.block
-    arena = block.insert_arg(MemRefType(i8, (size,)), len(block.args))
+    arena = block.insert_arg(memref_of(i8, (size,)), len(block.args))
     arena.name_hint = "arena"
     main.function_type = FunctionType.from_lists([arg.type for arg in block.args], [])
     old = list(main.arg_attrs.data) if main.arg_attrs else [DictionaryAttr({})] * (len(block.args) - 1)

@@ -65,7 +65,7 @@ class Avx512(Isa):
             raise QcompError(f"no register holds {size} elements of {_element(value)}", code="emit")
         return size
 
-    def load(self, value: SSAValue, address: str, strides: Sequence[int], valid: int | None) -> str:
+    def load(self, value: SSAValue, address: str, strides: Sequence[int | str], valid: int | str | None) -> str:
         if not is_tile(value):
             return super().load(value, address, strides, valid)
         if contract_role(value) == "left":
@@ -84,7 +84,9 @@ class Avx512(Isa):
             return f"{_PREFIX[size]}maskz_loadu_epi8({_mask(valid)}, {address})"
         return f"{_PREFIX[size]}loadu_{_BITS[size]}((const void *)({address}))"
 
-    def store(self, value: SSAValue, unit: str, address: str, strides: Sequence[int], valid: int | None) -> str:
+    def store(
+        self, value: SSAValue, unit: str, address: str, strides: Sequence[int | str], valid: int | str | None
+    ) -> str:
         if not is_tile(value):
             return super().store(value, unit, address, strides, valid)
         count = loop.tile_shape(value.type)[-1]
@@ -149,9 +151,9 @@ class Avx512(Isa):
         kind = "" if _element(op.input) == "f32" else "_i32"
         return f"reduce_{op.kind.data}16{kind}({unit})"
 
-    def fill(self, op: loop.FillOp, unit: str) -> str:
-        kept, number = _mask(op.first.value.data), self.splat(op.result, number_literal(op.number))
-        return f"_mm512_mask_mov_{'ps' if _element(op.result) == 'f32' else 'epi32'}({number}, {kept}, {unit})"
+    def fill(self, op: loop.FillOp, unit: str, kept: int | str | None) -> str:
+        mask, number = _mask(kept), self.splat(op.result, number_literal(op.number))
+        return f"_mm512_mask_mov_{'ps' if _element(op.result) == 'f32' else 'epi32'}({number}, {mask}, {unit})"
 
     def unary(self, op: Operation, unit: str) -> str:
         if not is_tile(op.operands[0]):
@@ -218,5 +220,7 @@ def _narrow(low: int, high: int, unit: str) -> str:
     return f"_mm512_cvtepi32_epi8(_mm512_min_epi32({unit}, _mm512_set1_epi32({int_literal(high)})))"
 
 
-def _mask(valid: int | None) -> str:
+def _mask(valid: int | str | None) -> str:
+    if isinstance(valid, str):
+        return f"first_lanes({valid})"
     return f"0x{(1 << (valid or 0)) - 1:X}u" + ("ll" if (valid or 0) > 32 else "")

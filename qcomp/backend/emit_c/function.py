@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.affine import ApplyOp
@@ -30,17 +30,29 @@ from xdsl.ir.affine import (
 
 from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, number_literal, scalar_constant
 from qcomp.dialects import loop
+from qcomp.dialects.dim import Atom, Dim, is_symbolic
+from qcomp.dialects.dims import sizes_of
 from qcomp.errors import QcompError
 
+Count = int | str | None
+"""How many elements are valid: a number, a C expression, or all."""
 _DEFINITION = re.compile(r" *const [\w ]+? \**(?:const )?([vp]\d+(?:_\w+)?) = ")
 _NAME = re.compile(r"\b[vp]\d+(?:_\w+)?\b")
 
 
 class FunctionEmitter:
-    """Emits the statements of a function; `names` are the C expressions of its buffer arguments."""
+    """Emits the statements of a function.
 
-    def __init__(self, isa: Isa, names: dict[SSAValue, str], indent: int = 1):
+    names: the C expressions of its buffer arguments; symbols: of its symbols; callees: the symbols of each function.
+    """
+
+    def __init__(
+        self, isa: Isa, names: dict[SSAValue, str], indent: int = 1, symbols: Mapping[str, str] | None = None,
+        callees: Mapping[str, Sequence[str]] | None = None,
+    ):  # fmt: skip
         self.isa = isa
+        self.symbols = dict(symbols or {})
+        self.callees = callees or {}
         self.lines: list[str] = []
         self.buffers = dict(names)
         self.values: dict[SSAValue, list[str]] = {}
@@ -94,8 +106,11 @@ class FunctionEmitter:
             case ReturnOp() | loop.YieldOp():
                 pass
             case CallOp():
-                arguments = ", ".join(self.buffers[value] for value in op.arguments)
-                self.line(f"{op.callee.root_reference.data}({arguments});")
+                callee = op.callee.root_reference.data
+                sizes = [self.symbols[name] for name in self.callees.get(callee, ())]
+                self.line(f"{callee}({', '.join([*sizes, *(self.buffers[value] for value in op.arguments)])});")
+            case loop.SizeOp():
+                self._define(op.result, [size_text(op.size, self.symbols)])
             case _:
                 self._elementwise(op)
 
@@ -108,13 +123,18 @@ class FunctionEmitter:
     def _fill(self, op: loop.FillOp) -> None:
         units = self.values[op.input]
         if self.isa.unit_shape(op.input):
-            self._define(op.result, [self.isa.fill(op, unit) for unit in units])
+            kept = self._count(op.kept)
+            self._define(op.result, [self.isa.fill(op, unit, kept) for unit in units])
             return
         last = loop.tile_shape(op.result.type)[-1]
         number = number_literal(op.number)
-        self.values[op.result] = [
-            unit if place % last < op.first.value.data else number for place, unit in enumerate(units)
-        ]
+        self.values[op.result] = [self._picked(op.kept, place % last, unit, number) for place, unit in enumerate(units)]
+
+    def _picked(self, count: int, place: int, unit: str, number: str) -> str:
+        """`unit` if `place` is below `count`, else `number`."""
+        if is_symbolic(count):
+            return f"({place} < {size_text(count, self.symbols)} ? {unit} : {number})"
+        return unit if place < count else number
 
     def _reduce(self, op: loop.ReduceOp) -> None:
         units = self.values[op.input]
@@ -205,17 +225,19 @@ class FunctionEmitter:
 
     def _address(
         self, op: loop.LoadOp | loop.StoreOp, value: SSAValue
-    ) -> tuple[list[str], tuple[int, ...], int | None]:
+    ) -> tuple[list[str], tuple[int | str, ...], Count]:
         """One address per unit, the strides inside a unit, and the valid count."""
         kind, indices, operands, over, steps, valid = op.access
-        strides = row_major(kind.get_shape())
+        strides = row_major(sizes_of(kind))
         names = [self._scalar(operand) for operand in operands]
         terms, constant = dict[str, int](), 0
         for expr, stride in zip(indices.results, strides, strict=True):
             more, offset = linear(expr, names)
+            if is_symbolic(stride):
+                merge(terms, times(more, offset, stride, self.symbols))
+                continue
             constant += stride * offset
-            for name, factor in more.items():
-                terms[name] = terms.get(name, 0) + stride * factor
+            merge(terms, {name: stride * factor for name, factor in more.items()})
         base = linear_text(terms, 0)
         buffer = self.buffers[op.memref]
         if base != "0":
@@ -229,19 +251,27 @@ class FunctionEmitter:
         shape = loop.tile_shape(value.type)
         grid = [range(size) for size in shape[: len(shape) - held]]
         offsets = [
-            constant + sum(place * move for place, move in zip(places, moves, strict=False))
+            sum((move * place for place, move in zip(places, moves, strict=False)), constant)
             for places in itertools.product(*grid)
         ]
-        addresses = [f"{pointer} + {offset}" if offset else pointer for offset in offsets]
-        return addresses, tuple(moves[len(moves) - held :]) if held else (), valid
+        addresses = [pointer if offset == 0 else f"{pointer} + {size_text(offset, self.symbols)}" for offset in offsets]
+        inner = [size_text(move, self.symbols) if is_symbolic(move) else move for move in moves[len(moves) - held :]]
+        return addresses, tuple(inner) if held else (), self._count(valid)
+
+    def _count(self, valid: int | None) -> Count:
+        """A valid count as a number, or when it depends on symbols as C text."""
+        return size_text(valid, self.symbols) if valid is not None and is_symbolic(valid) else valid
 
     def _load(self, op: loop.LoadOp) -> None:
         addresses, strides, valid = self._address(op, op.result)
         units = [self.isa.load(op.result, address, strides, valid) for address in addresses]
         there = self._exist(op, op.result)
+        zero = number_literal(0.0 if str(loop.tile_element(op.result.type)) == "f32" else 0)
+        if isinstance(valid, str) and not self.isa.unit_shape(op.result):
+            last = loop.tile_shape(op.result.type)[-1]
+            units = [f"{place % last} < {valid} ? {unit} : {zero}" for place, unit in enumerate(units)]
         if not all(there):
             found = iter(self._variables(op.result, list(itertools.compress(units, there))))
-            zero = number_literal(0.0 if str(loop.tile_element(op.result.type)) == "f32" else 0)
             self.values[op.result] = [next(found) if exists else zero for exists in there]
             return
         uses = list(op.result.uses)
@@ -253,15 +283,18 @@ class FunctionEmitter:
 
     def _store(self, op: loop.StoreOp) -> None:
         addresses, strides, valid = self._address(op, op.value)
+        guarded = isinstance(valid, str) and not self.isa.unit_shape(op.value)
+        last = (loop.tile_shape(op.value.type) or (1,))[-1]
         units = zip(self.values[op.value], addresses, self._exist(op, op.value), strict=True)
-        for unit, address, exists in units:
+        for place, (unit, address, exists) in enumerate(units):
             if exists:
-                self.line(self.isa.store(op.value, unit, address, strides, valid))
+                guard = f"if ({place % last} < {valid}) " if guarded else ""
+                self.line(guard + self.isa.store(op.value, unit, address, strides, valid))
 
     def _exist(self, op: loop.LoadOp | loop.StoreOp, value: SSAValue) -> list[bool]:
         """For each unit of the tile whether `valid` leaves anything of it; the isa cuts units of many elements."""
         valid, count = op.access[-1], self.isa.units(value)
-        if valid is None or self.isa.unit_shape(value):
+        if valid is None or is_symbolic(valid) or self.isa.unit_shape(value):
             return [True] * count
         last = loop.tile_shape(value.type)[-1]
         return [unit % last < valid for unit in range(count)]
@@ -269,8 +302,8 @@ class FunctionEmitter:
     def _view(self, op: loop.ViewOp) -> None:
         kind = op.result.type
         source = cast(MemRefType[Attribute], op.source.type)
-        offset = op.offset.value.data // loop.element_bytes(source.element_type)
-        text = self.buffers[op.source] + (f" + {offset}" if offset else "")
+        offset = op.bytes_before // loop.element_bytes(source.element_type)
+        text = self.buffers[op.source] + ("" if offset == 0 else f" + {size_text(offset, self.symbols)}")
         if kind.element_type != source.element_type:
             text = f"({c_type(kind.element_type)} *)(void *)({text})"
         self.buffers[op.result] = text
@@ -373,6 +406,48 @@ def linear_text(terms: dict[str, int], constant: int) -> str:
     if constant or not parts:
         parts.append(str(constant))
     return " + ".join(parts).replace("+ -", "- ")
+
+
+def size_text(size: int, symbols: Mapping[str, str]) -> str:
+    """A size as a C expression over the C names of symbols, in parentheses where it is a sum."""
+    if not isinstance(size, Dim):
+        return str(size)
+    text = linear_text(
+        {
+            " * ".join(_atom_text(atom, symbols) for atom in monomial): factor
+            for monomial, factor in size.terms
+            if monomial
+        },
+        sum(factor for monomial, factor in size.terms if not monomial),
+    )
+    return f"({text})" if len(size.terms) > 1 else text
+
+
+def _atom_text(atom: Atom, symbols: Mapping[str, str]) -> str:
+    if isinstance(atom, str):
+        return symbols[atom]
+    first, second = (size_text(arg, symbols) for arg in atom.args)
+    if atom.name == "floordiv":
+        return f"floor_divide({first}, {second})"
+    return f"({first} {'>' if atom.name == 'max' else '<'} {second} ? {first} : {second})"
+
+
+def times(terms: Mapping[str, int], constant: int, stride: int, symbols: Mapping[str, str]) -> dict[str, int]:
+    """A linear expression times a stride that depends on symbols."""
+    assert isinstance(stride, Dim)
+    found: dict[str, int] = {}
+    for monomial, by in stride.terms:
+        size = " * ".join(_atom_text(atom, symbols) for atom in monomial)
+        for name, factor in {**terms, "": constant}.items():
+            text = " * ".join(part for part in (name, size) if part)
+            merge(found, {text or "1": factor * by})
+    return {text: factor for text, factor in found.items() if factor}
+
+
+def merge(terms: dict[str, int], more: Mapping[str, int]) -> None:
+    """Add `more` to `terms`."""
+    for name, factor in more.items():
+        terms[name] = terms.get(name, 0) + factor
 
 
 def is_index(value: SSAValue) -> bool:

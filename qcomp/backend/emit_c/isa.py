@@ -89,11 +89,13 @@ class Isa:
             raise QcompError(f"tile {value.type} does not fit registers of {list(held)}", code="emit")
         return math.prod(shape[: len(shape) - len(held)])
 
-    def load(self, value: SSAValue, address: str, strides: Sequence[int], valid: int | None) -> str:
+    def load(self, value: SSAValue, address: str, strides: Sequence[int | str], valid: int | str | None) -> str:
         """One unit read from `address`; `strides` are the element strides of the unit's dimensions."""
         return f"*({address})"
 
-    def store(self, value: SSAValue, unit: str, address: str, strides: Sequence[int], valid: int | None) -> str:
+    def store(
+        self, value: SSAValue, unit: str, address: str, strides: Sequence[int | str], valid: int | str | None
+    ) -> str:
         """The statement that writes one unit."""
         return f"*({address}) = {unit};"
 
@@ -133,7 +135,7 @@ class Isa:
             return f"{first} + {second}" if real else _wrapping(op, first, "+", second)
         return f"{second} > {first}{f' || {second} != {second}' if real else ''} ? {second} : {first}"
 
-    def fill(self, op: loop.FillOp, unit: str) -> str:
+    def fill(self, op: loop.FillOp, unit: str, kept: int | str | None) -> str:
         """One unit of `loop.fill`; only for units that are registers."""
         raise QcompError.at(op, "is not emitted as C", code="emit")
 

@@ -38,6 +38,16 @@ VECTOR static inline {kind} lookup{size}(const int8_t *table, {kind} x) {{
 
 
 _HELPERS: dict[str, str] = {
+    "floor_divide": """\
+static inline ptrdiff_t floor_divide(ptrdiff_t x, ptrdiff_t by) {
+  return x / by - (x % by != 0 && (x < 0) != (by < 0));
+}
+""",
+    "first_lanes": """\
+static inline uint64_t first_lanes(ptrdiff_t count) {
+  return ((uint64_t)1 << count) - 1;
+}
+""",
     "clamp_above": """\
 static inline float clamp_above(float x, float high) {
   return x > high ? high : x;

@@ -13,12 +13,15 @@ from xdsl.ir import Attribute, SSAValue
 
 from qcomp.backend.emit_c import prelude
 from qcomp.backend.emit_c.avx512 import Avx512
-from qcomp.backend.emit_c.function import FunctionEmitter
+from qcomp.backend.emit_c.function import FunctionEmitter, size_text
 from qcomp.backend.emit_c.isa import Isa, c_type
 from qcomp.backend.emit_c.names import c_identifier, comment, distinct
 from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
+from qcomp.dialects.binding import Symbol
 from qcomp.dialects.constant import Array, DataAttr
+from qcomp.dialects.dim import symbols_of
+from qcomp.dialects.dims import declared_symbols, sizes_of
 from qcomp.dialects.location import describe
 from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
@@ -64,11 +67,16 @@ class _Emitter:
         self.functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         self.main = next((func for func in self.functions if func.sym_name.data == "main"), None)
         self.constants: dict[str, Array] = {}
+        self.ranges: list[Symbol] = []
+        self.symbols: dict[str, str] = {}
         self._symbols: dict[tuple[str, str], str] = {}
 
     def emit(self) -> CProgram:
         if self.main is None:
             raise QcompError("the module has no function main", code="emit")
+        taken = {func.sym_name.data for func in self.functions}
+        self.ranges = declared_symbols(self.main)
+        self.symbols = {item.name: distinct(c_identifier(item.name, "size"), taken) for item in self.ranges}
         arguments = self._arguments(self.main)
         arena = next((arg for arg in arguments if arg.role == "arena"), None)
         arena_bytes = loop.memref_bytes(arena.type) if arena else 0
@@ -77,13 +85,17 @@ class _Emitter:
         state_bytes = states[-1].offset + aligned(loop.memref_bytes(states[-1].type)) + SLACK if states else 0
         init = self._init(self.main, states)
         kernels = [self._kernel(func) for func in self.functions if func is not self.main]
+        if states and self.symbols:
+            text = "state together with symbolic sizes is not compiled"
+            raise QcompError(text, code="emit", hint="fix the sizes with dims={...}")
         body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run, *init])
+        body += self._arena_function(arena_bytes)
         source = self._source(body)
         header = self._header(arguments, arena_bytes, state_bytes)
         return CProgram(self.name, source, header, arguments, arena_bytes, self.constants, state_bytes)
 
     def _arguments(self, main: FuncOp) -> list[Argument]:
-        taken = {func.sym_name.data for func in self.functions}
+        taken = {func.sym_name.data for func in self.functions} | set(self.symbols.values())
         found: list[Argument] = []
         offset = 0
         for position, value in enumerate(main.body.block.args):
@@ -128,13 +140,14 @@ class _Emitter:
         written = {op.memref for op in func.walk() if isinstance(op, loop.StoreOp)}
         names: dict[SSAValue, str] = {}
         taken: set[str] = set()
-        parameters: list[str] = []
+        symbols = {item.name: distinct(c_identifier(item.name, "size"), taken) for item in declared_symbols(func)}
+        parameters = [f"ptrdiff_t {name}" for name in symbols.values()]
         for position, value in enumerate(func.body.block.args):
             names[value] = distinct(c_identifier(value.name_hint or "", f"arg{position}"), taken)
             kind = cast(MemRefType[Attribute], value.type)
             const = "" if value in written else "const "
             parameters.append(f"{const}{c_type(kind.element_type)} *{names[value]}")
-        emitter = FunctionEmitter(_ISAS[self.target.isa](), names)
+        emitter = FunctionEmitter(_ISAS[self.target.isa](), names, symbols=symbols)
         body = emitter.emit(func)
         vector = "VECTOR " if self.target.attribute else ""
         origin = comment(describe(func.location) or "")
@@ -142,7 +155,8 @@ class _Emitter:
         return [*head, *_wrap(f"{vector}static void {func.sym_name.data}(", parameters, ") {"), *body, "}"]
 
     def _run(self, main: FuncOp, arguments: Sequence[Argument]) -> list[str]:
-        emitter = FunctionEmitter(_ISAS[self.target.isa](), {})
+        callees = {func.sym_name.data: [item.name for item in declared_symbols(func)] for func in self.functions}
+        emitter = FunctionEmitter(_ISAS[self.target.isa](), {}, symbols=self.symbols, callees=callees)
         for value, argument in zip(main.body.block.args, arguments, strict=True):
             cast_text = "(int8_t *)" if argument.role == "arena" else ""
             emitter.buffers[value] = cast_text + argument.name
@@ -162,7 +176,7 @@ class _Emitter:
         return [*lines, *emitter.lines, "}"]
 
     def _parameters(self, arguments: Sequence[Argument]) -> list[str]:
-        texts: list[str] = []
+        texts = [f"int64_t {name}" for name in self.symbols.values()]
         for argument in arguments:
             if argument.role in ("arena", "state"):
                 continue
@@ -205,11 +219,14 @@ class _Emitter:
 
     def _header(self, arguments: Sequence[Argument], arena_bytes: int, state_bytes: int) -> str:
         upper = self.name.upper()
-        where = f"outputs, {'the state and ' if state_bytes else ''}an arena of {upper}_ARENA_SIZE bytes"
+        where = f"outputs, {'the state and ' if state_bytes else ''}an arena of {self._arena_name(upper)} bytes"
         notes = "\n".join(
-            f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}{list(arg.type.get_shape())}"
-            for arg in arguments
-            if arg.role not in ("arena", "state")
+            [f" *   {self.symbols[item.name]}: size, {_range(item)}" for item in self.ranges]
+            + [
+                f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}[{self._sizes(arg)}]"
+                for arg in arguments
+                if arg.role not in ("arena", "state")
+            ]
         )
         prototype = "\n".join(_wrap(f"void {self.name}_run(", self._parameters(arguments), ");"))
         return f"""\
@@ -222,7 +239,7 @@ class _Emitter:
 extern "C" {{
 #endif
 
-#define {upper}_ARENA_SIZE {max(arena_bytes, 1)}
+{self._arena(upper, arena_bytes)}
 #define {upper}_ARENA_ALIGNMENT {ARENA_ALIGNMENT}
 {_state_text(self.name, arguments, state_bytes)}
 /* One inference, re-entrant: all it changes is given by the caller:
@@ -236,6 +253,33 @@ extern "C" {{
 #endif
 #endif
 """
+
+    def _sizes(self, argument: Argument) -> str:
+        sizes = [size_text(size, self.symbols) for size in sizes_of(argument.type)]
+        return ", ".join(text.removeprefix("(").removesuffix(")") if " " in text else text for text in sizes)
+
+    def _arena_name(self, upper: str) -> str:
+        return f"{self.name}_arena_size({', '.join(self.symbols.values())})" if self.symbols else f"{upper}_ARENA_SIZE"
+
+    def _arena(self, upper: str, arena_bytes: int) -> str:
+        """The size of the arena: a number, or a function of the sizes."""
+        if not self.symbols:
+            return f"#define {upper}_ARENA_SIZE {max(arena_bytes, 1)}"
+        sizes = ", ".join(f"int64_t {name}" for name in self.symbols.values())
+        return f"int64_t {self.name}_arena_size({sizes});"
+
+    def _arena_function(self, arena_bytes: int) -> str:
+        if not self.symbols:
+            return ""
+        sizes = ", ".join(f"int64_t {name}" for name in self.symbols.values())
+        used = set(symbols_of([arena_bytes]))
+        unused = "".join(f"  (void){text};\n" for name, text in self.symbols.items() if name not in used)
+        text = size_text(arena_bytes, self.symbols)
+        return f"int64_t {self.name}_arena_size({sizes}) {{\n{unused}  return {text};\n}}\n"
+
+
+def _range(symbol: Symbol) -> str:
+    return f"{symbol.low} or more" if symbol.high is None else f"{symbol.low} to {symbol.high}"
 
 
 def _state_text(name: str, arguments: Sequence[Argument], state_bytes: int) -> str:

@@ -43,20 +43,21 @@ from qcomp.dialects.loop.real import (
     SelectOp,
     TruncateOp,
 )
+from qcomp.dialects.loop.size import SizeOp
 
 Loop = Dialect(
     "loop",
     [
         ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
         ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp, CompareOp, SelectOp, MaximumOp, MinimumOp, ScaleOp, TruncateOp,
-        FillOp, ReduceOp, AngleOp, RemainderOp,
+        FillOp, ReduceOp, AngleOp, RemainderOp, SizeOp,
     ],
 )  # fmt: skip
 
 __all__ = [
     "AngleOp", "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp",
     "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RemainderOp",
-    "RoundOp", "ScaleOp", "SelectOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp",
+    "RoundOp", "ScaleOp", "SelectOp", "SizeOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp",
     "access_properties", "constant_map",
     "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
 ]  # fmt: skip

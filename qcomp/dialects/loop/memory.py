@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loads and stores of scalars and n-dimensional tiles, constants and views.
 
-A buffer is a memref of static shape in row-major order, possibly longer than its shape says: reads may run a few
-bytes over the end where the value read is multiplied by zero.
+A buffer is a memref in row-major order, its sizes static or by `#nn.dims`, possibly longer than its shape says: reads
+may run a few bytes over the end where the value read is multiplied by zero.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.constant import DataAttr
+from qcomp.dialects.dim import bounds, is_symbolic, modulo
+from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute, sizes_of
 from qcomp.dialects.loop.control import parse_indices, print_indices, require_positive_divisors
 
 MemRef = MemRefType[Attribute]
@@ -58,7 +60,7 @@ def element_bytes(element: Attribute) -> int:
 
 def memref_bytes(kind: MemRef) -> int:
     """Bytes of a buffer of type `kind`."""
-    return element_bytes(kind.element_type) * math.prod(kind.get_shape())
+    return math.prod(sizes_of(kind)) * element_bytes(kind.element_type)
 
 
 class _Access(IRDLOperation):
@@ -80,7 +82,7 @@ class _Access(IRDLOperation):
         indices = cast(AffineMapAttr, self.properties["map"]).data
         over, steps = (self._ints(name) for name in ("over", "steps"))
         valid = self.properties.get("valid")
-        count = valid.value.data if isinstance(valid, IntegerAttr) else None
+        count = attribute_size(valid) if valid is not None else None
         return (
             cast(MemRef, buffer.type),
             indices,
@@ -110,7 +112,7 @@ class _Access(IRDLOperation):
             raise VerifyException("over and steps need one entry per tile dimension")
         if any(not 0 <= dim < kind.get_num_dims() for dim in over):
             raise VerifyException("a tile dimension lies outside the buffer's dimensions")
-        if valid is not None and not (shape and 0 < valid < shape[-1]):
+        if valid is not None and not (shape and (is_symbolic(valid) or 0 <= valid < shape[-1])):
             raise VerifyException("valid must be below the tile's last dimension")
 
 
@@ -122,7 +124,7 @@ def access_properties(
         "map": AffineMapAttr(indices),
         "over": DenseArrayBase.from_list(i64, list(over)) if over else None,
         "steps": DenseArrayBase.from_list(i64, list(steps or [1] * len(over))) if over else None,
-        "valid": IntegerAttr(valid, i64) if valid is not None else None,
+        "valid": size_attribute(valid) if valid is not None else None,
     }
 
 
@@ -134,7 +136,11 @@ def _print_access(printer: Printer, op: _Access) -> None:
         places = [f"{dim}" if step == 1 else f"{dim} step {step}" for dim, step in zip(over, steps, strict=True)]
         printer.print_string(f" over ({', '.join(places)})")
     if valid is not None:
-        printer.print_string(f" valid {valid}")
+        printer.print_string(" valid ")
+        if is_symbolic(valid):
+            printer.print_attribute(size_attribute(valid))
+        else:
+            printer.print_string(str(valid))
     printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
     printer.print_attribute(kind)
@@ -156,7 +162,7 @@ def _parse_access(
 
     if parser.parse_optional_keyword("over") is not None:
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, place)
-    valid = parser.parse_integer() if parser.parse_optional_keyword("valid") is not None else None
+    valid = _parse_count(parser) if parser.parse_optional_keyword("valid") is not None else None
     attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")
     kind = parser.parse_type()
@@ -164,6 +170,16 @@ def _parse_access(
     tile = parser.parse_type()
     memref = parser.resolve_operand(buffer, kind)
     return memref, operands, access_properties(indices, over, steps, valid), attributes, tile
+
+
+def _parse_count(parser: Parser) -> int:
+    number = parser.parse_optional_integer()
+    if number is not None:
+        return number
+    attribute = parser.parse_attribute()
+    if not isinstance(attribute, DimAttr):
+        parser.raise_error("valid is a number or #nn.dim")
+    return attribute.data
 
 
 @irdl_op_definition
@@ -177,7 +193,7 @@ class LoadOp(_Access):
     map = prop_def(AffineMapAttr)
     over = opt_prop_def(DenseArrayBase)
     steps = opt_prop_def(DenseArrayBase)
-    valid = opt_prop_def(IntegerAttr)
+    valid = opt_prop_def(IntegerAttr | DimAttr)
     traits = traits_def(MemoryReadEffect())
 
     def print(self, printer: Printer) -> None:
@@ -201,7 +217,7 @@ class StoreOp(_Access):
     map = prop_def(AffineMapAttr)
     over = opt_prop_def(DenseArrayBase)
     steps = opt_prop_def(DenseArrayBase)
-    valid = opt_prop_def(IntegerAttr)
+    valid = opt_prop_def(IntegerAttr | DimAttr)
     traits = traits_def(MemoryWriteEffect())
 
     def print(self, printer: Printer) -> None:
@@ -246,20 +262,26 @@ class ViewOp(IRDLOperation):
     name = "loop.view"
     source = operand_def(MemRefType)
     result = result_def(MemRefType)
-    offset = prop_def(IntegerAttr)
+    offset = prop_def(IntegerAttr | DimAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
 
     def __init__(self, source: SSAValue, offset: int, result_type: MemRef):
-        super().__init__(operands=[source], result_types=[result_type], properties={"offset": IntegerAttr(offset, i64)})
+        super().__init__(operands=[source], result_types=[result_type], properties={"offset": size_attribute(offset)})
+
+    @property
+    def bytes_before(self) -> int:
+        """The offset."""
+        return attribute_size(self.offset)
 
     def verify_(self) -> None:
         source, result = cast(MemRef, self.source.type), self.result.type
-        offset = self.offset.value.data
-        if DYNAMIC_INDEX in (*source.get_shape(), *result.get_shape()):
-            raise VerifyException("a view needs static shapes")
-        if offset < 0 or offset + memref_bytes(result) > memref_bytes(source):
+        offset = self.bytes_before
+        if DYNAMIC_INDEX in (*sizes_of(source), *sizes_of(result)):
+            raise VerifyException("a view needs shapes that are known")
+        rest = memref_bytes(source) - memref_bytes(result) - offset
+        if bounds(offset)[1] < 0 or bounds(rest)[1] < 0:
             raise VerifyException(f"{memref_bytes(result)} bytes from {offset} on do not lie inside {source}")
-        if offset % element_bytes(result.element_type):
+        if modulo(offset, element_bytes(result.element_type)) != 0:
             raise VerifyException("offset must be a multiple of the element size")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr, VectorType, f32, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr, VectorType, f32, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -25,6 +25,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute
 from qcomp.dialects.loop.compute import tile_element, tile_like, tile_shape
 
 PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -199,7 +201,7 @@ class FillOp(IRDLOperation):
     T: ClassVar = VarConstraint("T", AnyAttr())
     input = operand_def(T)
     result = result_def(T)
-    first = prop_def(IntegerAttr)
+    first = prop_def(IntegerAttr | DimAttr)
     value = prop_def(FloatAttr | IntegerAttr)
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
@@ -209,7 +211,7 @@ class FillOp(IRDLOperation):
         real = str(tile_element(value.type)) == "f32"
         fill = FloatAttr(float(number), f32) if real else IntegerAttr(int(number), i32)
         super().__init__(
-            operands=[value], result_types=[value.type], properties={"first": IntegerAttr(first, i64), "value": fill}
+            operands=[value], result_types=[value.type], properties={"first": size_attribute(first), "value": fill}
         )
 
     @property
@@ -217,9 +219,15 @@ class FillOp(IRDLOperation):
         """What the elements become."""
         return self.value.value.data
 
+    @property
+    def kept(self) -> int:
+        """How many elements stay."""
+        return attribute_size(self.first)
+
     def verify_(self) -> None:
         shape = tile_shape(self.result.type)
-        _require(bool(shape) and 0 < self.first.value.data < shape[-1], "first must be inside the last dimension")
+        inside = is_symbolic(self.kept) or 0 <= self.kept < (shape or (0,))[-1]
+        _require(bool(shape) and inside, "first must be inside the last dimension")
         element = tile_element(self.result.type)
         _require(str(element) in ("f32", "i32") and self.value.type == element, "fills f32 or i32 with its like")
 

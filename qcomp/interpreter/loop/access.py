@@ -16,10 +16,12 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
 from xdsl.ir import Attribute, SSAValue
 
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.loop import (
     ConstantOp,
     LoadOp,
     LookupOp,
+    SizeOp,
     StoreOp,
     ViewOp,
     element_bytes,
@@ -169,7 +171,7 @@ def constant(w: Writer, op: ConstantOp) -> None:
 
 
 def view(w: Writer, op: ViewOp) -> None:
-    w.assign(op.result, f"{w.read(op.source)}[{op.offset.value.data}:]")
+    w.assign(op.result, f"{w.read(op.source)}[{op.bytes_before}:]")
 
 
 def alloc(w: Writer, op: memref.AllocOp) -> None:
@@ -177,6 +179,12 @@ def alloc(w: Writer, op: memref.AllocOp) -> None:
     if op.dynamic_sizes or op.symbol_operands or DYNAMIC_INDEX in kind.get_shape():
         raise QcompError.at(op, "buffers have static shapes", code="unsupported-op")
     w.assign(op.memref, f"allocate({memref_bytes(kind)})")
+
+
+def size(w: Writer, op: SizeOp) -> None:
+    if is_symbolic(op.size):
+        raise QcompError.at(op, f"the size {op.size} is not known", code="dynamic-shape")
+    w.assign(op.result, str(op.size))
 
 
 def dealloc(w: Writer, op: memref.DeallocOp) -> None:
@@ -189,6 +197,7 @@ RULES = {
     LookupOp: lookup,
     ConstantOp: constant,
     ViewOp: view,
+    SizeOp: size,
     memref.AllocOp: alloc,
     memref.DeallocOp: dealloc,
 }

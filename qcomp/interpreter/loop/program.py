@@ -11,7 +11,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from qcomp.dialects.binding import bind
+from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
 from qcomp.dialects.loop import ForOp, memref_bytes, tile_shape
+from qcomp.dialects.specialize import specialize
 from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
 from qcomp.interpreter.loop import access, compute, real
@@ -42,6 +45,8 @@ class LoopProgram:
         self.module = module
         self.checked = checked
         self.batching = batching
+        self._module = module
+        self._static: dict[tuple[tuple[str, int], ...], LoopProgram] = {}
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
         self._compiled: dict[str, Callable[..., Any]] = {}
 
@@ -58,6 +63,9 @@ class LoopProgram:
         main = self._functions.get("main")
         if main is None:
             raise QcompError("the module has no function main", code="no-main")
+        symbols = declared_symbols(main)
+        if symbols:
+            return self._at(bind(symbols, *_shapes(main, inputs))).run(inputs, state)
         given = list(inputs)
         states = iter(State(self.module).values() if state is None else state.values())
         places = marked(main.arg_attrs, STATE)
@@ -70,6 +78,15 @@ class LoopProgram:
             old = list(state.values())
             state.update(_result(kind, buffer, array.dtype) for (kind, buffer), array in zip(kept, old, strict=True))
         return tuple(_result(kind, buffer, dtype) for kind, buffer, dtype in outputs)
+
+    def _at(self, sizes: dict[str, int]) -> LoopProgram:
+        """The program with these sizes of its symbols."""
+        key = tuple(sizes.items())
+        if key not in self._static:
+            module = self._module.clone()
+            specialize(module, sizes)
+            self._static[key] = LoopProgram(module, checked=self.checked, batching=self.batching)
+        return self._static[key]
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Call a function with buffers (flat uint8 arrays) and scalars."""
@@ -120,6 +137,21 @@ class LoopProgram:
         if name not in self._functions:
             raise QcompError.at(op, f"no function {name} in the module", code="unknown-symbol")
         return lambda *arguments: self.function(name)(*arguments)
+
+
+def _shapes(
+    main: func.FuncOp, inputs: Sequence[Array]
+) -> tuple[list[str], list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Names, shapes wanted and shapes given of the inputs of `main`."""
+    marks = main.arg_attrs.data if main.arg_attrs is not None else (DictionaryAttr({}),) * len(main.body.block.args)
+    rows = [
+        (name, sizes_of(cast(MemRef, kind)))
+        for name, kind, mark in zip(argument_names(main), main.function_type.inputs, marks, strict=True)
+        if "qcomp.output" not in mark.data and "qcomp.arena" not in mark.data
+    ]
+    if len(rows) != len(inputs):
+        raise QcompError.at(main, f"main takes {len(rows)} inputs, got {len(inputs)}", code="input-count")
+    return [name for name, _ in rows], [sizes for _, sizes in rows], [np.shape(array) for array in inputs]
 
 
 def _write_op(w: Writer, op: Operation) -> None:

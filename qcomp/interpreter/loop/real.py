@@ -64,7 +64,7 @@ def angle(w: Writer, op: AngleOp) -> None:
 
 
 def fill(w: Writer, op: FillOp) -> None:
-    w.assign(op.result, f"{w.constant(filled)}({w.read(op.input)}, {op.first.value.data}, {w.constant(op.number)})")
+    w.assign(op.result, f"{w.constant(filled)}({w.read(op.input)}, {op.kept}, {w.constant(op.number)})")
 
 
 def reduce(w: Writer, op: ReduceOp) -> None:

@@ -26,7 +26,7 @@ _FORMULAS: dict[type[Operation], Callable[[Reals, SSAValue, SSAValue], SSAValue]
 }
 
 
-@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp, any_element=True)
+@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp, any_element=True, symbolic=True)
 def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
     """Arithmetic, then the activation. Integers wrap."""
     element, formula = real_element(op.lhs), _FORMULAS[type(op)]

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType, bf16, f16, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import ui8, ui16
-from qcomp.dialects.nn.base import shape, tensor
+from qcomp.dialects.nn.base import UNKNOWN, shape, tensor
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 
@@ -54,7 +55,7 @@ class Buffer:
     @property
     def type(self) -> MemRef:
         """The memref type with those sizes."""
-        return MemRefType(self.element, self.physical)
+        return memref_of(self.element, self.physical)
 
     @property
     def row_major(self) -> bool:
@@ -108,12 +109,12 @@ def lies_as_itself(value: SSAValue) -> bool:
 
 
 def static_shape(value: SSAValue) -> tuple[int, ...]:
-    """The shape of `value`. Raises QcompError when a dimension is dynamic."""
+    """The shape of `value`, which may depend on symbols. Raises QcompError when a dimension is not known."""
     if not isinstance(value.type, TensorType):
         raise QcompError(f"values of type {value.type} are not lowered to loops", code="lower")
     sizes = shape(value)
-    if any(size < 0 for size in sizes):
-        text = "x".join("?" if size < 0 else str(size) for size in sizes)
+    if UNKNOWN in sizes:
+        text = "x".join("?" if size == UNKNOWN else str(size) for size in sizes)
         raise QcompError(f"dynamic shape {text} is not lowered to loops", code="lower", hint="specialize it")
     return sizes
 

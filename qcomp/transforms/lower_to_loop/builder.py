@@ -30,6 +30,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from qcomp.dialects import loop
+from qcomp.dialects.binding import Symbol
+from qcomp.dialects.dim import is_symbolic, symbols_of
+from qcomp.dialects.dims import declare_symbols, sizes_of
 from qcomp.dialects.element import is_integer
 
 MemRef = MemRefType[Attribute]
@@ -45,8 +48,8 @@ class Index:
 
     @staticmethod
     def of(value: Index | int) -> Index:
-        """`value` as an expression."""
-        return Index((), value) if isinstance(value, int) else value
+        """`value` as an expression; a size may depend on symbols."""
+        return value if isinstance(value, Index) else Index((), value)
 
     def __add__(self, other: Index | int) -> Index:
         other = Index.of(other)
@@ -54,13 +57,13 @@ class Index:
         for value, factor in other.terms:
             merged[value] = merged.get(value, 0) + factor
         return Index(
-            tuple((value, factor) for value, factor in merged.items() if factor), self.constant + other.constant
+            tuple((value, factor) for value, factor in merged.items() if factor != 0), self.constant + other.constant
         )
 
     __radd__ = __add__
 
     def __mul__(self, factor: int) -> Index:
-        return Index(tuple((value, old * factor) for value, old in self.terms if factor), self.constant * factor)
+        return Index(tuple((value, old * factor) for value, old in self.terms if factor != 0), self.constant * factor)
 
     __rmul__ = __mul__
 
@@ -108,6 +111,8 @@ class Builder:
 
     def __init__(self, block: Block):
         self._blocks = [block]
+        self._sizes: dict[int, SSAValue] = {}
+        self._last_size: Operation | None = None
 
     def add(self, op: Operation) -> SSAValue:
         """Append `op`; its only result."""
@@ -136,10 +141,32 @@ class Builder:
         yield nest
         block.add_op(loop.YieldOp(*nest.yielded))
         self._blocks.pop()
-        lower, upper = affine_map(lows), affine_map(highs)
+        lower, upper = affine_map(self._known(lows)), affine_map(self._known(highs))
         op = loop.ForOp(*lower, *upper, step, carry, Region(block), kind)
         self.do(op)
         nest.results = op.outputs
+
+    def size(self, size: int) -> SSAValue:
+        """A size that depends on symbols as an index, computed once at the start."""
+        if size not in self._sizes:
+            op = loop.SizeOp(size)
+            first = self._blocks[0].first_op
+            if self._last_size is not None:
+                self._blocks[0].insert_op_after(op, self._last_size)
+            elif first is not None:
+                self._blocks[0].insert_op_before(op, first)
+            else:
+                self._blocks[0].add_op(op)
+            self._last_size, self._sizes[size] = op, op.result
+        return self._sizes[size]
+
+    def _known(self, expressions: Sequence[Index | int]) -> list[Index | int]:
+        """`expressions` with symbolic constants as values."""
+        found: list[Index | int] = []
+        for item in map(Index.of, expressions):
+            constant = item.constant
+            found.append(Index(item.terms) + Index(((self.size(constant), 1),)) if is_symbolic(constant) else item)
+        return found
 
     def apply(self, expression: AffineExpr, operands: Sequence[SSAValue]) -> Index:
         """An affine expression that is not linear (floordiv, mod) over `operands` as a value of its own."""
@@ -151,7 +178,7 @@ class Builder:
         expression = Index.of(expression)
         if len(expression.terms) == 1 and expression.terms[0][1] == 1 and not expression.constant:
             return expression.terms[0][0]
-        mapping, operands = affine_map([expression])
+        mapping, operands = affine_map(self._known([expression]))
         return self.add(ApplyOp(operands, AffineMapAttr(mapping)))
 
     def load(
@@ -166,7 +193,7 @@ class Builder:
         """A scalar, or a tile of `shape` whose dimensions lie on the buffer dimensions `over`."""
         element = _memref(memref).element_type
         kind = VectorType(element, shape) if shape else element
-        mapping, operands = affine_map(indices)
+        mapping, operands = affine_map(self._known(indices))
         properties = loop.access_properties(mapping, over, steps, valid)
         return self.add(loop.LoadOp.build(operands=[memref, operands], result_types=[kind], properties=properties))
 
@@ -180,7 +207,7 @@ class Builder:
         valid: int | None = None,
     ) -> None:
         """Write a scalar or a tile."""
-        mapping, operands = affine_map(indices)
+        mapping, operands = affine_map(self._known(indices))
         properties = loop.access_properties(mapping, over, steps, valid)
         self.do(loop.StoreOp.build(operands=[value, memref, operands], properties=properties))
 
@@ -233,6 +260,7 @@ def kernel(
     for value, (hint, _) in zip(block.args, arguments, strict=True):
         value.name_hint = hint
     func = FuncOp(name, FunctionType.from_lists(kinds, []), Region(block), visibility="private")
+    declare_symbols(func, [Symbol(name) for name in symbols_of(size for kind in kinds for size in sizes_of(kind))])
     func.location = where
     return func, Builder(block), list(block.args)
 

@@ -25,7 +25,7 @@ from qcomp.transforms.lower_to_loop.reals import Wholes
 _BOOL = IntegerType(1)
 
 
-@lowers(nn.CastOp, any_element=True)
+@lowers(nn.CastOp, any_element=True, symbolic=True)
 def lower_cast(lowering: Lowering, op: nn.CastOp) -> None:
     """Floats truncate towards zero and saturate, NaN becomes 0; integers wrap; bool means not 0."""
     if encoding_of(op.input.type) is not None or encoding_of(op.result.type) is not None:
@@ -75,7 +75,7 @@ def _saturated(b: Builder, value: SSAValue, target: IntegerType) -> SSAValue:
     return m.clamp(value, *integer_range(target))
 
 
-@lowers(quant.CastStorageOp)
+@lowers(quant.CastStorageOp, symbolic=True)
 def lower_cast_storage(lowering: Lowering, op: quant.CastStorageOp) -> None:
     """The same bytes; a copy where they are returned, or lie with a border, which holds the zero of one side only."""
     source = lowering.operand(op.input)

@@ -19,10 +19,12 @@ from xdsl.ir import Attribute, SSAValue
 from qcomp.backend.target import Target
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dims import memref_of
 from qcomp.transforms.lower_to_loop.buffers import Border
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
-from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, regions
+from qcomp.transforms.lower_to_loop.tiles import NOMINAL, Region, Tile, choose_tile, regions
 
 
 @dataclass(frozen=True)
@@ -124,22 +126,22 @@ class ContractionKernel:
         packed = (blocks, g.rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
         channel = (blocks, self.tile.vectors, self.lanes)
         found: list[tuple[str, MemRefType[Attribute]]] = [
-            ("x", MemRefType(element, self.input)),
-            ("weight", MemRefType(element, packed)),
-            ("start", MemRefType(i32 if spec.integer else f32, channel)),
+            ("x", memref_of(element, self.input)),
+            ("weight", memref_of(element, packed)),
+            ("start", memref_of(i32 if spec.integer else f32, channel)),
         ]
         if spec.integer:
-            found.append(("multiplier", MemRefType(f32, channel)))
+            found.append(("multiplier", memref_of(f32, channel)))
             if spec.biased:
-                found.append(("bias", MemRefType(f32, channel)))
+                found.append(("bias", memref_of(f32, channel)))
             found += spec.arguments()
             if spec.runtime:
                 pixels = g.width if spec.per_row else 1
                 found += [("sums", MemRefType(i32, channel)), ("scale", MemRefType(f32, (pixels,)))]
                 found.append(("zero", MemRefType(i32, (pixels,))))
         if spec.residual and self.residual is not None:
-            found.append(("residual", MemRefType(i8, self.residual)))
-        found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
+            found.append(("residual", memref_of(i8, self.residual)))
+        found.append(("y", memref_of(i8 if spec.quantized else f32, self.output)))
         return found
 
 
@@ -151,7 +153,8 @@ def contraction_kernel(
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
-    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance)
+    width = NOMINAL if is_symbolic(geometry.width) else geometry.width
+    tile = choose_tile(target, geometry.height, width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held)
 
@@ -177,7 +180,7 @@ class _Body:
         g, spec, b = self.spec.geometry, self.spec, self.b
         self.epilogue.load_scalars(b, spec.epilogue, self.use)
         with ExitStack() as stack:
-            image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch > 1 else Index()
+            image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch != 1 else Index()
             if g.depth > 1:
                 self.plane = stack.enter_context(b.loop(0, g.depth, kind="parallel")).index
             group = stack.enter_context(b.loop(0, g.groups, kind="parallel")).index if g.groups > 1 else Index()

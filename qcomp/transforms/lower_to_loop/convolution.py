@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
+from xdsl.dialects.builtin import LocationAttr, f32, i8, i32
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, Layout, no_border
@@ -50,7 +53,7 @@ class Sliding:
         return Sliding((down, across), (below, apart), op.groups.value.data, border)
 
 
-@lowers(nn.Conv1dOp, nn.Conv2dOp)
+@lowers(nn.Conv1dOp, nn.Conv2dOp, symbolic=True)
 def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None:
     """A convolution over a channels-last buffer whose border holds the padding."""
     x = lowering.channels_last(op.input, padding_border(op), op.location)
@@ -78,7 +81,7 @@ def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None
         call_contraction(lowering, task, geometry, taps, (x, source), outputs, name, op.location)
 
 
-@lowers(nn.Conv3dOp)
+@lowers(nn.Conv3dOp, symbolic=True)
 def lower_conv3d(lowering: Lowering, op: nn.Conv3dOp) -> None:
     """The planes of an input image lie one after the other: a plane of the kernel is some rows further down."""
     x = lowering.channels_last(op.input, padding_border(op), op.location)
@@ -126,12 +129,12 @@ def image_of(lowering: Lowering, buffer: Buffer) -> Buffer:
     if len(buffer.sizes) == 4:
         return buffer
     n, channels, size = buffer.sizes
-    view = lowering.view(buffer, MemRefType(buffer.element, (n, 1, buffer.physical[1], channels)))
+    view = lowering.view(buffer, memref_of(buffer.element, (n, 1, buffer.physical[1], channels)))
     layout = Layout(True, (0, 0, *buffer.layout.border))
     return Buffer(view, (n, channels, 1, size), layout, buffer.encoding, buffer.element)
 
 
-@lowers(nn.LinearOp)
+@lowers(nn.LinearOp, symbolic=True)
 def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
     """A linear as a convolution of one run: each row of the input is a pixel."""
     where = op.location
@@ -141,7 +144,7 @@ def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
         x = x if task.plan is not None else reals_of(lowering, x, where)
         residual = lowering.row_major(op.residual, where) if op.residual is not None and task.residual else None
         channels, run = task.weight.shape
-        rows = int(np.prod(x.sizes[:-1], dtype=np.int64))
+        rows = math.prod(x.sizes[:-1])
         geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
         place: Place = ((1, 1, rows, channels), NO_BORDER, _ONE_PLANE)
         outputs = [(task.target, place)] + ([] if residual is None else [(residual, place)])
@@ -164,7 +167,10 @@ def conv_geometry(
         any(buffer.layout.border) for buffer in (x, y, residual) if buffer is not None
     )
     if flat:
-        batch, height, width, n, rows, columns = 1, 1, batch * height * width, 1, 1, n * rows * columns
+        if is_symbolic(batch):
+            height, width, rows, columns = 1, height * width, 1, rows * columns
+        else:
+            batch, height, width, n, rows, columns = 1, 1, batch * height * width, 1, 1, n * rows * columns
     geometry = Geometry(
         batch, height, width, channels // groups, groups, kernel_rows, 1 if whole else kernel_columns,
         kernel_columns * pixel if whole else group, column_step * pixel, row_step, stride, pixel,
@@ -178,7 +184,8 @@ def _flat(geometry: Geometry, buffer: Buffer) -> Place:
     n, rows, columns, channels = buffer.physical
     top, bottom, left, right = buffer.layout.border
     if rows - top - bottom != geometry.height or columns - left - right != geometry.width:
-        return (1, 1, n * rows * columns, channels), NO_BORDER, _ONE_PLANE
+        lead = n if is_symbolic(geometry.batch) else 1
+        return (lead, 1, rows * columns * (1 if is_symbolic(n) else n), channels), NO_BORDER, _ONE_PLANE
     return buffer.physical, buffer.layout.border, _ONE_PLANE
 
 
@@ -197,14 +204,14 @@ def call_contraction(
     spec = replace(spec, spread=steps)
     element = i8 if plan is not None else f32
     x = in_arena(lowering, x, geometry.run, where)
-    arguments = [lowering.view(x, MemRefType(element, seen)), lowering.constant(spec.pack_weight(taps), element)]
+    arguments = [lowering.view(x, memref_of(element, seen)), lowering.constant(spec.pack_weight(taps), element)]
     arguments += channel_constants(lowering, task.bias, plan, spec, taps)
     alias: list[tuple[int, int]] = []
     if residual is not None and plan is not None:
-        arguments.append(lowering.view(residual[0], MemRefType(i8, residual[1][0])))
+        arguments.append(lowering.view(residual[0], memref_of(i8, residual[1][0])))
         if residual[1] == place:
             alias.append((len(arguments), len(arguments) - 1))
-    arguments.append(lowering.view(y, MemRefType(y.element, place[0])))
+    arguments.append(lowering.view(y, memref_of(y.element, place[0])))
     lowering.call(spec, name, lambda symbol: build_contraction(spec, symbol, where), arguments, where, alias)
 
 

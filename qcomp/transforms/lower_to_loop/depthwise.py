@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
 from qcomp.transforms.lower_to_loop.buffers import Border, Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
@@ -84,18 +85,18 @@ class DepthwiseKernel:
         element = i8 if spec.integer else f32
         taps = self.kernel[0] * self.kernel[1]
         found: list[tuple[str, MemRefType[Attribute]]] = [
-            ("x", MemRefType(element, self.input)),
-            ("weight", MemRefType(element, (taps, self.padded))),
-            ("start", MemRefType(i32 if spec.integer else f32, (self.padded,))),
+            ("x", memref_of(element, self.input)),
+            ("weight", memref_of(element, (taps, self.padded))),
+            ("start", memref_of(i32 if spec.integer else f32, (self.padded,))),
         ]
         if spec.integer:
-            found.append(("multiplier", MemRefType(f32, (self.padded,))))
+            found.append(("multiplier", memref_of(f32, (self.padded,))))
             if spec.biased:
-                found.append(("bias", MemRefType(f32, (self.padded,))))
+                found.append(("bias", memref_of(f32, (self.padded,))))
             found += spec.arguments()
         if spec.residual and self.residual is not None:
-            found.append(("residual", MemRefType(i8, self.residual)))
-        found.append(("y", MemRefType(i8 if spec.quantized else f32, self.output)))
+            found.append(("residual", memref_of(i8, self.residual)))
+        found.append(("y", memref_of(i8 if spec.quantized else f32, self.output)))
         return found
 
 

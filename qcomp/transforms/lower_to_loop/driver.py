@@ -31,6 +31,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from qcomp.backend.target import Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
+from qcomp.dialects.dim import is_symbolic, larger
+from qcomp.dialects.dims import declare_symbols, declared_symbols, memref_of, sizes_of
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.dialects.state import states_of
@@ -46,6 +48,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
     static_shape,
     storage_element,
 )
+from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.layouts import Layouts
 
 MemRef = MemRefType[Attribute]
@@ -57,11 +60,19 @@ MAY_ALIAS = "qcomp.may_alias"
 """On a call: pairs (result argument, operand argument) that may share memory when the operand is dead after it."""
 
 
+_SYMBOLIC: set[type[Operation]] = set()
+
+
 def lowers(
-    *classes: type[OpT], any_element: bool = False
+    *classes: type[OpT], any_element: bool = False, symbolic: bool = False
 ) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:
-    """Registers a function as the lowering of op classes. any_element: it takes all element types, not only f32,
-    codes, bool and integers of 8, 32 and 64 bits."""
+    """Registers a function as the lowering of op classes.
+
+    any_element: it takes all element types, not only f32, codes, bool and integers of 8, 32 and 64 bits. symbolic:
+    sizes may depend on symbols; the others refuse such ops.
+    """
+    if symbolic:
+        _SYMBOLIC.update(classes)
 
     def register(function: Callable[[Lowering, OpT], None]) -> Callable[[Lowering, OpT], None]:
         for cls in classes:
@@ -94,6 +105,7 @@ class Lowering:
         """Buffers that the caller gives to be changed: those of the state."""
         self.states = states_of(self.source)
         self._positions = {op: position for position, op in enumerate(self.source.walk())}
+        self.main = Builder(self.block)
         self._outputs: dict[SSAValue, list[SSAValue]] = {}
         self._refusals: list[QcompError] = []
 
@@ -126,7 +138,7 @@ class Lowering:
                 self._stand_in(value, self.source.location)
 
     def _result(self, value: SSAValue) -> None:
-        kind = MemRefType(storage_element(value), static_shape(value))
+        kind = memref_of(storage_element(value), static_shape(value))
         place = self.block.insert_arg(kind, len(self.block.args))
         place.name_hint = "y"
         self._outputs.setdefault(value, []).append(place)
@@ -143,7 +155,7 @@ class Lowering:
 
     def _argument(self, value: SSAValue) -> None:
         sizes, element = static_shape(value), storage_element(value)
-        place = self.block.insert_arg(MemRefType(element, sizes), len(self.block.args))
+        place = self.block.insert_arg(memref_of(element, sizes), len(self.block.args))
         place.name_hint = value.name_hint
         self.buffers[value] = Buffer(place, sizes, Layout(False), encoding_of(value.type), element)
 
@@ -172,10 +184,10 @@ class Lowering:
         kind: Attribute = value.type
         if not isinstance(kind, TensorType):
             return
-        sizes, element = tuple(max(size, 1) for size in shape(value)), f32
+        sizes, element = tuple(larger(size, 1) for size in shape(value)), f32
         with suppress(QcompError):
             element = storage_element(value)
-        memref = self.allocate(MemRefType(element, sizes), where)
+        memref = self.allocate(memref_of(element, sizes), where)
         self.buffers.setdefault(value, Buffer(memref, sizes, Layout(False), encoding_of(value.type), element))
 
     def _error(self) -> QcompError:
@@ -187,6 +199,12 @@ class Lowering:
         return error
 
     def _lower(self, function: Lower, op: Operation) -> None:
+        shapes = [static_shape(value) for value in (*op.operands, *op.results)]
+        if type(op) not in _SYMBOLIC and any(is_symbolic(size) for sizes in shapes for size in sizes):
+            raise QcompError(
+                f"the kernel of {op.name} needs static sizes", code="lower",
+                hint="give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims",
+            )  # fmt: skip
         if 0 in static_shape(op.results[0]):
             self.define(op.results[0], op.location, Layout(False))
         else:
@@ -239,6 +257,7 @@ class Lowering:
         kinds = FunctionType.from_lists([arg.type for arg in self.block.args], [])
         func = FuncOp("main", kinds, Region(self.block))
         func.arg_attrs = ArrayAttr(attributes)
+        declare_symbols(func, declared_symbols(old))
         func.location = old.location
         return func
 
@@ -263,7 +282,7 @@ class Lowering:
     def constant(self, array: Array, element: Attribute) -> SSAValue:
         """A constant buffer with the contents of `array`."""
         data = ConstantData(array)
-        kind = MemRefType(element, array.shape)
+        kind = memref_of(element, array.shape)
         key = (data, kind)
         if key not in self._constants:
             op = loop.ConstantOp(DataAttr(data), kind)
@@ -282,7 +301,7 @@ class Lowering:
         if places and not layout.nhwc:
             memref = places.pop(0)
         else:
-            memref = self.allocate(MemRefType(element, physical_shape(sizes, layout)), where)
+            memref = self.allocate(memref_of(element, physical_shape(sizes, layout)), where)
             memref.name_hint = value.name_hint
         buffer = Buffer(memref, sizes, layout, encoding_of(value.type), element)
         self.buffers[value] = buffer
@@ -298,7 +317,8 @@ class Lowering:
 
     def allocate(self, kind: MemRef, where: LocationAttr) -> SSAValue:
         """A new buffer in the arena."""
-        op = AllocOp.get(kind.element_type, shape=kind.get_shape())
+        sizes = [self.main.size(size) for size in sizes_of(kind) if is_symbolic(size)]
+        op = AllocOp.get(kind.element_type, shape=kind.get_shape(), dynamic_sizes=sizes, layout=kind.layout)
         op.location = where
         self.block.add_op(op)
         return op.memref
@@ -317,7 +337,7 @@ class Lowering:
         if not buffer.layout.nhwc:
             return buffer
         if buffer.row_major:
-            view = self.view(buffer, MemRefType(buffer.element, buffer.sizes))
+            view = self.view(buffer, memref_of(buffer.element, buffer.sizes))
             return Buffer(view, buffer.sizes, Layout(False), buffer.encoding, buffer.element)
         return self._laid(value, Layout(False), where)
 
@@ -339,7 +359,7 @@ class Lowering:
         """Let the result `value` be the bytes of `buffer` seen in its own shape."""
         sizes = static_shape(value)
         layout = self.layouts.layout(value)
-        kind = MemRefType(buffer.element, physical_shape(sizes, layout))
+        kind = memref_of(buffer.element, physical_shape(sizes, layout))
         view = self.view(buffer, kind)
         self.buffers[value] = Buffer(view, sizes, layout, encoding_of(value.type), buffer.element)
 

@@ -7,17 +7,19 @@ the result if it holds codes. That is what these ops mean on quantized tensors, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, f64, i8, i16, i32, i64
+from xdsl.dialects.builtin import LocationAttr, f32, f64, i8, i16, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop, quant
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.quantize import reciprocal
@@ -108,7 +110,7 @@ def lower_elementwise(
 
 
 def _argument(lowering: Lowering, buffer: Buffer, seen: Seen) -> SSAValue:
-    return buffer.value if seen.sizes == buffer.sizes else lowering.view(buffer, MemRefType(buffer.element, seen.sizes))
+    return buffer.value if seen.sizes == buffer.sizes else lowering.view(buffer, memref_of(buffer.element, seen.sizes))
 
 
 def flattened(spec: ElementwiseKernel) -> ElementwiseKernel:
@@ -117,7 +119,7 @@ def flattened(spec: ElementwiseKernel) -> ElementwiseKernel:
     alike = all((seen.sizes, seen.layout) == (spec.result.sizes, spec.result.layout) for seen in every)
     if not alike or not spec.result.dense():
         return spec
-    size = int(np.prod(spec.result.sizes, dtype=np.int64))
+    size = math.prod(spec.result.sizes)
     one = [replace(seen, sizes=(size,), layout=Layout(False)) for seen in every]
     return replace(spec, operands=tuple(one[:-1]), result=one[-1])
 
@@ -127,7 +129,7 @@ def _build(spec: ElementwiseKernel, name: str, where: LocationAttr, compute: Com
 
     every = [*spec.operands, spec.result]
     names = [f"x{position}" for position in range(len(spec.operands))] + ["y"]
-    kinds = [MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout)) for seen in every]
+    kinds = [memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout)) for seen in every]
     func, b, values = kernel(name, list(zip(names, kinds, strict=True)), where)
     for indices, dim, part in iterate(b, spec.result, spec.lanes):
         _point(b, spec, values, indices, dim, part, compute)
@@ -149,7 +151,7 @@ def iterate(b: Builder, result: Seen, lanes: int, element: Attribute = f32) -> I
     with ExitStack() as stack:
         indices: list[Index | int] = [0] * len(sizes)
         for other in result.order:
-            if other != dim and sizes[other] > 1:
+            if other != dim and sizes[other] != 1:
                 indices[other] = stack.enter_context(b.loop(0, sizes[other])).index
         for part in chunks(sizes[dim], element, lanes):
             with b.loop(part.start, part.stop, part.step) as nest:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import MemRefType, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop
+from qcomp.dialects.dims import memref_of
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, largest_distance
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering
@@ -62,9 +63,9 @@ class Epilogue:
         """The kernel's arguments that are the same for all channels."""
         found: list[tuple[str, MemRefType[Attribute]]] = []
         if self.reads_scales:
-            found.append(("scales", MemRefType(f32, (2,))))
+            found.append(("scales", memref_of(f32, (2,))))
         if self.reads_zero_points:
-            found.append(("zero_points", MemRefType(i32, (2,))))
+            found.append(("zero_points", memref_of(i32, (2,))))
         return found
 
     def constants(self, lowering: Lowering, plan: IntegerPlan) -> list[SSAValue]:

@@ -38,7 +38,7 @@ class FillKernel:
         for dim, ((first, last), (start, stop)) in enumerate(zip(self.outer, self.inner, strict=True)):
             for part in ((first, start), (stop, last)):
                 box = (*self.inner[:dim], part, *self.outer[dim + 1 :])
-                if all(low < high for low, high in box):
+                if all(low != high for low, high in box):
                     yield box
 
 

@@ -31,7 +31,7 @@ def _formula(function: Function, name: str, element: Attribute) -> Formula:
     return formula
 
 
-@lowers(nn.FunctionOp, any_element=True)
+@lowers(nn.FunctionOp, any_element=True, symbolic=True)
 def lower_function(lowering: Lowering, op: nn.FunctionOp) -> None:
     """A table between codes; else the formula."""
     name = op.function.data
@@ -51,7 +51,7 @@ def lower_function(lowering: Lowering, op: nn.FunctionOp) -> None:
     lower_pointwise(lowering, op, name, (name, *numbers), compute, op.recipe, not function.lanes)
 
 
-@lowers(nn.BinaryFunctionOp, any_element=True)
+@lowers(nn.BinaryFunctionOp, any_element=True, symbolic=True)
 def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
     """The formula, then the activation."""
     name = op.function.data
@@ -67,7 +67,7 @@ def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
     lower_pointwise(lowering, op, name, (name, bounds), compute, op.recipe, not function.lanes)
 
 
-@lowers(nn.CompareOp, any_element=True)
+@lowers(nn.CompareOp, any_element=True, symbolic=True)
 def lower_compare(lowering: Lowering, op: nn.CompareOp) -> None:
     """0 or 1."""
     predicate = op.predicate.data
@@ -78,7 +78,7 @@ def lower_compare(lowering: Lowering, op: nn.CompareOp) -> None:
     lower_pointwise(lowering, op, f"compare_{predicate}", ("compare", predicate), compute)
 
 
-@lowers(nn.SelectOp, any_element=True)
+@lowers(nn.SelectOp, any_element=True, symbolic=True)
 def lower_select(lowering: Lowering, op: nn.SelectOp) -> None:
     """One or the other; codes of one encoding are not looked at."""
 

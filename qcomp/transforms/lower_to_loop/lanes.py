@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
+from qcomp.dialects.dim import is_symbolic
+
 
 @dataclass(frozen=True)
 class Chunk:
     """Elements start..stop in steps of `step`, each step one tile of `shape` (() for scalars).
 
-    `valid`: only so many elements of the tile exist.
+    `valid`: only so many elements of the tile exist. Sizes may depend on symbols; then a chunk may be empty.
     """
 
     start: int
@@ -35,9 +37,10 @@ def chunks(size: int, element: Attribute, lanes: int, byte_wise: bool = True) ->
     start = 0
     for width in widths:
         stop = start + (size - start) // width * width
-        if stop > start:
+        if stop != start:
             found.append(Chunk(start, stop, width, (width,)))
         start = stop
-    if start < size:
-        found.append(Chunk(start, start + 1, 1, (lanes,), size - start))
+    if start != size:
+        stop, step = (size, lanes) if is_symbolic(size - start) else (start + 1, 1)
+        found.append(Chunk(start, stop, step, (lanes,), size - start))
     return found

@@ -7,17 +7,19 @@ contiguous, an element of the left side is broadcast. Columns that fill no regis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
+from xdsl.dialects.builtin import LocationAttr, f32, i8, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
@@ -57,7 +59,7 @@ class MatmulKernel:
     lanes: int
 
 
-@lowers(nn.MatmulOp)
+@lowers(nn.MatmulOp, symbolic=True)
 def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
     """Codes times codes in integers, everything else in float32."""
     where = op.location
@@ -99,7 +101,7 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     assert weight is not None
     taps = np.ascontiguousarray(weight.T)[:, None, :]
     run, channels = int(weight.shape[0]), int(weight.shape[1])
-    rows = int(np.prod(lhs.sizes[:-1], dtype=np.int64))
+    rows = math.prod(lhs.sizes[:-1])
     epilogue = Epilogue(False) if plan is None else Epilogue.of(plan)
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
     output = (1, 1, rows, channels)
@@ -108,7 +110,7 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     )
     x = in_arena(lowering, lhs, run, op.location)
     arguments = [
-        lowering.view(x, MemRefType(x.element, (1, 1, rows * run))),
+        lowering.view(x, memref_of(x.element, (1, 1, rows * run))),
         lowering.constant(spec.pack_weight(taps), x.element),
     ]
     if plan is None:
@@ -119,7 +121,7 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
         arguments.append(lowering.constant(spec.pack_channels(start_values(wide, taps)), i32))
         arguments.append(lowering.constant(spec.pack_channels(wide.multiplier), f32))
         arguments += epilogue.constants(lowering, plan)
-    arguments.append(lowering.view(target, MemRefType(target.element, output)))
+    arguments.append(lowering.view(target, memref_of(target.element, output)))
     where = op.location
     lowering.call(spec, "matmul", lambda name: build_contraction(spec, name, where), arguments, where)
 
@@ -128,9 +130,9 @@ def _by_tensor(
     lowering: Lowering, lhs: Buffer, rhs: Buffer, target: Buffer, plan: IntegerPlan | None, where: LocationAttr
 ) -> None:
     batch = target.sizes[:-2]
-    if np.prod(rhs.sizes[:-2], dtype=np.int64) == 1:
+    if math.prod(rhs.sizes[:-2]) == 1:
         # One right side for all: the batch is more rows.
-        rows = int(np.prod(lhs.sizes[:-1], dtype=np.int64))
+        rows = math.prod(lhs.sizes[:-1])
         batch, left, right = (), (rows, lhs.sizes[-1]), rhs.sizes[-2:]
         result: tuple[int, ...] = (rows, rhs.sizes[-1])
     else:
@@ -145,11 +147,11 @@ def _by_tensor(
         left, right, result, Epilogue(False) if plan is None else Epilogue.of(plan), lhs.unsigned,
         0 if plan is None else plan.input.zero_point, 0 if plan is None else plan.multiplier.size, tile, lanes,
     )  # fmt: skip
-    arguments = [lowering.view(lhs, MemRefType(lhs.element, left)), lowering.view(rhs, MemRefType(rhs.element, right))]
+    arguments = [lowering.view(lhs, memref_of(lhs.element, left)), lowering.view(rhs, memref_of(rhs.element, right))]
     if plan is not None:
         arguments.append(lowering.constant(plan.multiplier, f32))
         arguments += spec.epilogue.constants(lowering, plan)
-    arguments.append(lowering.view(target, MemRefType(target.element, result)))
+    arguments.append(lowering.view(target, memref_of(target.element, result)))
     lowering.call(spec, "matmul", lambda name: _build(spec, name, where), arguments, where)
 
 
@@ -157,17 +159,17 @@ def _build(spec: MatmulKernel, name: str, where: LocationAttr) -> FuncOp:
     integer = spec.epilogue.integer
     element = i8 if integer else f32
     arguments: list[tuple[str, MemRef]] = [
-        ("x", MemRefType(element, spec.lhs)), ("weight", MemRefType(element, spec.rhs)),
+        ("x", memref_of(element, spec.lhs)), ("weight", memref_of(element, spec.rhs)),
     ]  # fmt: skip
     if integer:
-        arguments.append(("multiplier", MemRefType(f32, (spec.multipliers,))))
+        arguments.append(("multiplier", memref_of(f32, (spec.multipliers,))))
         arguments += spec.epilogue.arguments()
-    arguments.append(("y", MemRefType(i8 if spec.epilogue.quantized else f32, spec.result)))
+    arguments.append(("y", memref_of(i8 if spec.epilogue.quantized else f32, spec.result)))
     func, b, values = kernel(name, arguments, where)
     use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
     with ExitStack() as stack:
         batch = [
-            stack.enter_context(b.loop(0, size, kind="parallel")).index if size > 1 else Index()
+            stack.enter_context(b.loop(0, size, kind="parallel")).index if size != 1 else Index()
             for size in spec.result[:-2]
         ]
         _Body(spec, b, use, batch).emit()

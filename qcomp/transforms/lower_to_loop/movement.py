@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f64
+from xdsl.dialects.builtin import LocationAttr, f64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import ints, tensor
 from qcomp.dialects.quant import encoding_of
@@ -70,12 +71,12 @@ def move(
 
 def _build(spec: Move, name: str, where: LocationAttr) -> FuncOp:
     kinds = [
-        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     func, b, (x, y) = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
     dim = lane_choice(spec.target) or 0
-    order = [other for other in spec.target.order if other != dim and spec.sizes and spec.sizes[other] > 1]
+    order = [other for other in spec.target.order if other != dim and spec.sizes and spec.sizes[other] != 1]
     _loops(b, spec, (x, y), dim, order, [Index()] * len(spec.sizes))
     return finish(func)
 
@@ -137,7 +138,7 @@ def _exact_place(seen: Seen, indices: Sequence[Index]) -> list[Index | int]:
 
 def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationAttr) -> Buffer:
     """A copy of `buffer` in another layout, its border filled."""
-    kind = MemRefType(buffer.element, physical_shape(buffer.sizes, layout))
+    kind = memref_of(buffer.element, physical_shape(buffer.sizes, layout))
     target = Buffer(lowering.allocate(kind, where), buffer.sizes, layout, buffer.encoding, buffer.element)
     if any(layout.border):
         fill_border(lowering, target, where)
@@ -145,7 +146,7 @@ def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationA
     return target
 
 
-@lowers(nn.ReshapeOp, any_element=True)
+@lowers(nn.ReshapeOp, any_element=True, symbolic=True)
 def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     """A view where row-major order is the order in memory on both sides; else through a row-major copy."""
     source = lowering.operand(op.input)
@@ -158,11 +159,11 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
         lowering.alias(op.result, source)
         return
     target = lowering.define(op.result, op.location)
-    view = lowering.view(source, MemRefType(source.element, sizes))
+    view = lowering.view(source, memref_of(source.element, sizes))
     copy(lowering, Buffer(view, sizes, Layout(False), source.encoding, source.element), target, op.location)
 
 
-@lowers(nn.PermuteOp, any_element=True)
+@lowers(nn.PermuteOp, any_element=True, symbolic=True)
 def lower_permute(lowering: Lowering, op: nn.PermuteOp) -> None:
     """A copy along permuted dimensions; a view where the order in memory stays, as from [N, C, H, W] channels last to
     [N, H, W, C]."""
@@ -185,7 +186,7 @@ def _stays(source: Buffer, layout: Layout, dims: Sequence[int]) -> bool:
     return seen.dense() and target.dense() and orders[0] == orders[1]
 
 
-@lowers(nn.ExpandOp, any_element=True)
+@lowers(nn.ExpandOp, any_element=True, symbolic=True)
 def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     """A copy that repeats dimensions of size 1."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -198,7 +199,7 @@ def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     move(lowering, source, target, op.location, "expand", target.sizes, dims)
 
 
-@lowers(nn.SliceOp, any_element=True)
+@lowers(nn.SliceOp, any_element=True, symbolic=True)
 def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     """A copy of a part."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -210,7 +211,7 @@ def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     move(lowering, source, target, op.location, "slice", target.sizes, range(rank), starts, strides)
 
 
-@lowers(nn.CatOp, any_element=True)
+@lowers(nn.CatOp, any_element=True, symbolic=True)
 def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
     """Each operand copied to its part of the result."""
     target = lowering.define(op.result, op.location)
@@ -219,12 +220,12 @@ def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
     for value in op.inputs:
         source = _coded_like(lowering, op, lowering.operand(value))
         offsets = [start if axis == dim else 0 for axis in range(rank)]
-        if np.prod(source.sizes):
+        if 0 not in source.sizes:
             move(lowering, source, target, op.location, "cat", source.sizes, range(rank), None, None, offsets)
         start += source.sizes[dim]
 
 
-@lowers(nn.PadOp, any_element=True)
+@lowers(nn.PadOp, any_element=True, symbolic=True)
 def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     """The frame filled with the number, or with its code, and a copy into the middle."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -243,7 +244,7 @@ def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     else:
         raise QcompError(f"padding of integers with {value}", code="unsupported-type")
     fill_frame(lowering, target, outer, inner, number, "pad_frame", op.location)
-    if np.prod(source.sizes):
+    if 0 not in source.sizes:
         move(lowering, source, target, op.location, "pad", source.sizes, range(len(low)), None, None, low)
 
 

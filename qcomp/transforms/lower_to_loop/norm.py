@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.dialects.builtin import LocationAttr, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.norm import batch_norm_factor
@@ -38,13 +40,13 @@ class LayerNormKernel:
     lanes: int
 
 
-@lowers(nn.LayerNormOp)
+@lowers(nn.LayerNormOp, symbolic=True)
 def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
     """The normalized dimensions as one row, in row-major order."""
     where = op.location
-    size = int(np.prod(ints(op.normalized_shape), dtype=np.int64))
+    size = math.prod(ints(op.normalized_shape))
     source = reals_of(lowering, lowering.row_major(op.input, where), where)
-    rows = int(np.prod(source.sizes, dtype=np.int64)) // max(size, 1)
+    rows = math.prod(source.sizes) // max(size, 1)
     affine = [
         reals_of(lowering, lowering.row_major(value, where), where)
         for value in (op.weight, op.bias)
@@ -53,15 +55,15 @@ def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
     eps = float(np.float32(op.eps.value.data))
     spec = LayerNormKernel(rows, size, eps, op.weight is not None, op.bias is not None, lowering.target.lanes)
     with real_result(lowering, op.result, where, Layout(False)) as target:
-        arguments = [lowering.view(source, MemRefType(f32, (rows, size)))]
-        arguments += [lowering.view(buffer, MemRefType(f32, (size,))) for buffer in affine]
-        arguments.append(lowering.view(target, MemRefType(f32, (rows, size))))
+        arguments = [lowering.view(source, memref_of(f32, (rows, size)))]
+        arguments += [lowering.view(buffer, memref_of(f32, (size,))) for buffer in affine]
+        arguments.append(lowering.view(target, memref_of(f32, (rows, size))))
         alias = [(len(arguments) - 1, 0)]
         lowering.call(spec, "layer_norm", lambda name: _build(spec, name, where), arguments, where, alias)
 
 
 def _build(spec: LayerNormKernel, name: str, where: LocationAttr) -> FuncOp:
-    rows, row = MemRefType(f32, (spec.rows, spec.size)), MemRefType(f32, (spec.size,))
+    rows, row = memref_of(f32, (spec.rows, spec.size)), memref_of(f32, (spec.size,))
     arguments = [("x", rows)]
     arguments += [(role, row) for role, given in (("weight", spec.weight), ("bias", spec.bias)) if given]
     arguments.append(("y", rows))
@@ -102,7 +104,7 @@ def _load(b: Builder, memref: SSAValue, where: Sequence[Index], part: Chunk) -> 
     return b.load(memref, where, part.shape, (len(where) - 1,) if part.shape else (), None, part.valid)
 
 
-@lowers(nn.BatchNormOp)
+@lowers(nn.BatchNormOp, symbolic=True)
 def lower_batch_norm(lowering: Lowering, op: nn.BatchNormOp) -> None:
     """(x - mean) * factor + bias, with constants per channel."""
     mean, var = (_constant(lowering, value) for value in (op.running_mean, op.running_var))

@@ -23,7 +23,7 @@ def lane_chunks(size: int) -> list[Chunk]:
     """`size` elements as tiles of 16, the last one possibly cut."""
     whole = size - size % PARTIALS
     parts = [Chunk(0, whole, PARTIALS, (PARTIALS,))] if whole else []
-    if size > whole:
+    if size != whole:
         parts.append(Chunk(whole, size, PARTIALS, (PARTIALS,), size - whole))
     return parts
 

@@ -7,15 +7,16 @@ is taken for that end.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, LocationAttr, MemRefType
+from xdsl.dialects.builtin import IndexType, LocationAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
@@ -37,7 +38,7 @@ class EmbeddingKernel:
     lanes: int
 
 
-@lowers(nn.EmbeddingOp)
+@lowers(nn.EmbeddingOp, symbolic=True)
 def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     """A copy of a row per index; codes of another encoding than the result's are requantized first."""
     where = op.location
@@ -47,13 +48,13 @@ def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     if str(indices.element) not in ("i32", "i64"):
         raise QcompError("indices of embedding must be i32 or i64 to be lowered to loops", code="lower")
     rows, size = weight.sizes
-    count = int(np.prod(indices.sizes, dtype=np.int64))
+    count = math.prod(indices.sizes)
     lanes = 1 if str(weight.element) == "i64" else lowering.target.lanes
     spec = EmbeddingKernel(rows, size, count, str(weight.element), str(indices.element), lanes)
     arguments = [
         weight.value,
-        lowering.view(indices, MemRefType(indices.element, (count,))),
-        lowering.view(target, MemRefType(target.element, (count, size))),
+        lowering.view(indices, memref_of(indices.element, (count,))),
+        lowering.view(target, memref_of(target.element, (count, size))),
     ]
     lowering.call(spec, "embedding", lambda name: _build(spec, name, where), arguments, where)
 
@@ -61,9 +62,9 @@ def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
 def _build(spec: EmbeddingKernel, name: str, where: LocationAttr) -> FuncOp:
     element = ELEMENTS[spec.element]
     arguments = [
-        ("weight", MemRefType(element, (spec.rows, spec.size))),
-        ("indices", MemRefType(ELEMENTS[spec.index], (spec.count,))),
-        ("y", MemRefType(element, (spec.count, spec.size))),
+        ("weight", memref_of(element, (spec.rows, spec.size))),
+        ("indices", memref_of(ELEMENTS[spec.index], (spec.count,))),
+        ("y", memref_of(element, (spec.count, spec.size))),
     ]
     func, b, (weight, indices, y) = kernel(name, arguments, where)
     with b.loop(0, spec.count, kind="parallel") as nest:

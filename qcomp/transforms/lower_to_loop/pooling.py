@@ -12,13 +12,14 @@ from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import IntegerType, LocationAttr, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import integer_range
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
@@ -91,7 +92,7 @@ class ReduceKernel:
     lanes: int
 
 
-@lowers(*nn.MAX_POOLS)
+@lowers(*nn.MAX_POOLS, symbolic=True)
 def lower_max_pool(lowering: Lowering, op: nn.MaxPoolOp) -> None:
     """The largest code is the code of the largest number: same encoding in and out."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -100,7 +101,7 @@ def lower_max_pool(lowering: Lowering, op: nn.MaxPoolOp) -> None:
     _pool(lowering, op, "max", source, target, ints(op.dilation), None)
 
 
-@lowers(*nn.AVG_POOLS)
+@lowers(*nn.AVG_POOLS, symbolic=True)
 def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
     """Sums over clipped windows over a divisor per window."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -131,7 +132,7 @@ def _sliding(size: int, count: int, taps: int, stride: int, padding: int, dilati
     return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or last >= size)
 
 
-@lowers(*nn.ADAPTIVE_AVG_POOLS)
+@lowers(*nn.ADAPTIVE_AVG_POOLS, symbolic=True)
 def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> None:
     """Sums over windows that cover the input."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -143,7 +144,7 @@ def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> Non
     _spread(lowering, op, "sum", source, target, counts)
 
 
-@lowers(*nn.ADAPTIVE_MAX_POOLS)
+@lowers(*nn.ADAPTIVE_MAX_POOLS, symbolic=True)
 def lower_adaptive_max_pool(lowering: Lowering, op: nn.AdaptiveMaxPoolOp) -> None:
     """The largest code is the code of the largest number: same encoding in and out."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -191,12 +192,12 @@ def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
     if not codes and (spec.kind != "max" or spec.source.element not in ("i32", "i64")):
         raise QcompError(f"a pool of {spec.source.element} is not lowered to loops", code="lower")
     kinds = [
-        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     arguments = [("x", kinds[0]), ("y", kinds[1])]
     if spec.table:
-        arguments.insert(1, ("divisors", MemRefType(f32, spec.table)))
+        arguments.insert(1, ("divisors", memref_of(f32, spec.table)))
     func, b, values = kernel(name, arguments, where)
     _Reduction(spec, b, dict(zip([hint for hint, _ in arguments], values, strict=True))).emit()
     return finish(func)
@@ -216,7 +217,7 @@ class _Reduction:
         with ExitStack() as stack:
             indices: list[Index | int] = [0] * len(sizes)
             for dim in spec.target.order:
-                if dim != lane and sizes[dim] > 1:
+                if dim != lane and sizes[dim] != 1:
                     indices[dim] = stack.enter_context(b.loop(0, sizes[dim])).index
             if lane is None:
                 self._window(indices, Chunk(0, 1, 1, ()))

@@ -7,17 +7,19 @@ is, its elements fill the lanes and there is a register for each partial result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import LocationAttr, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.reduction import PARTIALS, check_average
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
@@ -62,7 +64,7 @@ class ReductionKernel:
         return self.source.order[-1]
 
 
-@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp)
+@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, symbolic=True)
 def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
     """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
     source = lowering.operand(op.input)
@@ -73,7 +75,7 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
         source = lowering.row_major(op.input, op.location)
     kind = "max" if isinstance(op, nn.AmaxOp) else "add"
     target = lowering.define(op.result, op.location)
-    count = int(np.prod([source.sizes[axis] for axis in op.axes], dtype=np.int64))
+    count = math.prod([source.sizes[axis] for axis in op.axes])
     _check(kind, source, target, count)
     keepdim = bool(op.keepdim.value.data)
     keep = tuple(dim for dim in range(len(source.sizes)) if keepdim or dim not in op.axes)
@@ -104,7 +106,7 @@ def _check(kind: str, source: Buffer, target: Buffer, count: int) -> None:
 
 def _build(spec: ReductionKernel, name: str, where: LocationAttr) -> FuncOp:
     kinds = [
-        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     func, b, values = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
@@ -124,7 +126,7 @@ class _Reduction:
         with ExitStack() as stack:
             indices: list[Index | int] = [0] * len(sizes)
             for dim in spec.target.order:
-                if dim != lane and sizes[dim] > 1:
+                if dim != lane and sizes[dim] != 1:
                     indices[dim] = stack.enter_context(b.loop(0, sizes[dim], kind="parallel")).index
             if lane is None:
                 b.store(self._finish(self._across(self._source(indices))), self.y, place(spec.target, indices))
@@ -228,7 +230,7 @@ class _Reduction:
         if spec.kind == "max":
             return b.add(loop.NarrowOp(acc, codes.low, codes.high)) if codes is not None and spec.across else acc
         if codes is not None:
-            count = int(np.prod([spec.source.sizes[axis] for axis in spec.axes], dtype=np.int64))
+            count = math.prod([spec.source.sizes[axis] for axis in spec.axes])
             # Sums of codes may wrap; without their zero points they are proved to fit.
             zeros = (codes.zero_point * count + 2**31) % 2**32 - 2**31
             acc = b.add(loop.ToFloatOp(b.add(arith.SubiOp(acc, b.integer(zeros, shape)))))

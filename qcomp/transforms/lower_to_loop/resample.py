@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, LocationAttr, MemRefType, f32, i32
+from xdsl.dialects.builtin import IndexType, LocationAttr, f32, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
@@ -75,13 +76,13 @@ def _lanes(lowering: Lowering, target: Seen, dim: int) -> int:
 
 def _build(spec: ResampleKernel, name: str, where: LocationAttr) -> FuncOp:
     kinds = [
-        MemRefType(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)
     ]
     size = spec.target.sizes[spec.dim]
-    arguments = [("x", kinds[0]), ("indices", MemRefType(i32, (size, spec.taps) if spec.taps else (size,)))]
+    arguments = [("x", kinds[0]), ("indices", memref_of(i32, (size, spec.taps) if spec.taps else (size,)))]
     if spec.taps:
-        arguments.append(("weights", MemRefType(f32, (size, spec.taps))))
+        arguments.append(("weights", memref_of(f32, (size, spec.taps))))
     func, b, values = kernel(name, [*arguments, ("y", kinds[1])], where)
     for indices, lane, part in iterate(b, spec.target, spec.lanes, ELEMENTS[spec.target.element]):
         place = indices[spec.dim]

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.dialects.builtin import LocationAttr, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.reduction import PARTIALS
 from qcomp.transforms.lower_to_loop.access import Seen, place
@@ -48,7 +49,7 @@ class SoftmaxKernel:
     lanes: int
 
 
-@lowers(nn.SoftmaxOp)
+@lowers(nn.SoftmaxOp, symbolic=True)
 def lower_softmax(lowering: Lowering, op: nn.SoftmaxOp) -> None:
     """Row by row where the result lies as its readers want it; the operand is laid alike."""
     sizes = static_shape(op.input)
@@ -64,7 +65,7 @@ def lower_softmax(lowering: Lowering, op: nn.SoftmaxOp) -> None:
 
 
 def _build(spec: SoftmaxKernel, name: str, where: LocationAttr) -> FuncOp:
-    kinds = [MemRefType(f32, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
+    kinds = [memref_of(f32, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
     func, b, (x, y) = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
     order = spec.target.order
     across = order[-1] == spec.axis
@@ -72,7 +73,7 @@ def _build(spec: SoftmaxKernel, name: str, where: LocationAttr) -> FuncOp:
     with ExitStack() as stack:
         indices: list[Index | int] = [0] * len(order)
         for dim in order:
-            if dim not in (spec.axis, lane) and spec.target.sizes[dim] > 1:
+            if dim not in (spec.axis, lane) and spec.target.sizes[dim] != 1:
                 indices[dim] = stack.enter_context(b.loop(0, spec.target.sizes[dim], kind="parallel")).index
         row = _Row(spec, b, x, y, indices)
         if across:

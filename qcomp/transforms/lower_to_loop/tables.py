@@ -6,17 +6,19 @@ The table is a constant argument, so all look-ups of one shape are one kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import LocationAttr, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import Encoding, Recipe
 from qcomp.interpreter.reference.quantize import requantize
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
@@ -88,20 +90,20 @@ def _flattened(spec: TableKernel) -> TableKernel:
     source, target = spec.source, spec.target
     if (source.sizes, source.layout) != (target.sizes, target.layout) or not target.dense():
         return spec
-    size = (int(np.prod(target.sizes, dtype=np.int64)),)
+    size = (math.prod(target.sizes),)
     flat = [replace(seen, sizes=size, layout=Layout(False)) for seen in (source, target)]
     return replace(spec, source=flat[0], target=flat[1])
 
 
 def _argument(lowering: Lowering, buffer: Buffer, seen: Seen) -> SSAValue:
-    return lowering.view(buffer, MemRefType(i8, physical_shape(seen.sizes, seen.layout)))
+    return lowering.view(buffer, memref_of(i8, physical_shape(seen.sizes, seen.layout)))
 
 
 def _build(spec: TableKernel, name: str, where: LocationAttr) -> FuncOp:
-    kinds = [MemRefType(i8, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
+    kinds = [memref_of(i8, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
     arguments = [("x", kinds[0]), ("y", kinds[1])]
     if spec.bounds is None:
-        arguments.insert(1, ("table", MemRefType(i8, (256,))))
+        arguments.insert(1, ("table", memref_of(i8, (256,))))
     func, b, values = kernel(name, arguments, where)
     wide = all(_lies_in_lanes(seen, spec.target) for seen in (spec.source, spec.target))
     for indices, dim, part in iterate(b, spec.target, spec.lanes, i8 if wide else f32):

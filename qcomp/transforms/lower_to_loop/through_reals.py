@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8
+from xdsl.dialects.builtin import LocationAttr, f32, i8
 from xdsl.ir import SSAValue
 
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import Encoding
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape
 from qcomp.transforms.lower_to_loop.driver import Lowering
@@ -62,7 +63,7 @@ def recoded(lowering: Lowering, buffer: Buffer, encoding: Encoding | None, where
         return buffer
     if encoding is None:
         return reals_of(lowering, buffer, where)
-    memref = lowering.allocate(MemRefType(i8, buffer.physical), where)
+    memref = lowering.allocate(memref_of(i8, buffer.physical), where)
     result = Buffer(memref, buffer.sizes, buffer.layout, encoding, i8)
     if has_table(buffer, result):
         lower_requantize(lowering, buffer, result, None, where)
@@ -72,5 +73,5 @@ def recoded(lowering: Lowering, buffer: Buffer, encoding: Encoding | None, where
 
 
 def _scratch(lowering: Lowering, sizes: tuple[int, ...], layout: Layout, where: LocationAttr) -> Buffer:
-    memref = lowering.allocate(MemRefType(f32, physical_shape(sizes, layout)), where)
+    memref = lowering.allocate(memref_of(f32, physical_shape(sizes, layout)), where)
     return Buffer(memref, sizes, layout, None, f32)

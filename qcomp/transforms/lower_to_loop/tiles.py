@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qcomp.backend.target import Target
+from qcomp.dialects.dim import is_symbolic
 
 _LOAD_COST = 0.6
 """Cost of a load relative to a multiply-add, when loads bound the loop."""
@@ -95,8 +96,17 @@ def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: in
     return total
 
 
+NOMINAL = 64
+"""What a symbolic number of pixels is taken for where a tile is chosen."""
+
+
 def regions(tile: Tile, height: int, width: int) -> list[Region]:
-    """The output cut into rectangles: full tiles, and what remains on the right and at the bottom."""
+    """The output cut into rectangles: full tiles, and what remains on the right and at the bottom.
+
+    A symbolic width leaves up to a tile less one pixel; they are done by fours, then one by one.
+    """
+    if is_symbolic(width):
+        return [region for band in regions(Tile(tile.rows, 1, 1), height, 1) for region in _strips(band, tile, width)]
     rows, columns = height - height % tile.rows, width - width % tile.columns
     bands = [(0, rows, tile.rows), (rows, height, height - rows)]
     strips = [(0, columns, tile.columns), (columns, width, width - columns)]
@@ -106,3 +116,11 @@ def regions(tile: Tile, height: int, width: int) -> list[Region]:
         for left, right, strip in strips
         if bottom > top and right > left
     ]
+
+
+def _strips(band: Region, tile: Tile, width: int) -> Iterator[Region]:
+    done = 0
+    for columns in dict.fromkeys((tile.columns, min(4, tile.columns), 1)):
+        end = width // columns * columns
+        yield Region(band.top, band.bottom, done, end, band.rows, columns)
+        done = end

@@ -106,7 +106,7 @@ def _whole_bound(bound: float, low: int, high: int) -> int:
     return int(min(max(bound, low), high)) if math.isinf(bound) else min(max(int(bound), low), high)
 
 
-@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp, any_element=True)
+@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp, any_element=True, symbolic=True)
 def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     """A table between codes; else the formula, with dequantize and quantize around it where there are codes."""
     source = lowering.operand(op.input)
@@ -125,7 +125,7 @@ def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     lower_pointwise(lowering, op, short, name, compute, op.recipe)
 
 
-@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp)
+@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, symbolic=True)
 def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp | quant.RequantizeOp) -> None:
     """Between reals and codes by arithmetic, between codes and codes by a table."""
     recipe = op.recipe if isinstance(op, quant.QuantizeOp | quant.RequantizeOp) else None

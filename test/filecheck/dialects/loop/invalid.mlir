@@ -121,7 +121,7 @@ func.func @f(%m: memref<35xi8>) {
 // -----
 
 func.func @f(%m: memref<?xi8>) {
-  // expected-error@+1 {{a view needs static shapes}}
+  // expected-error@+1 {{a view needs shapes that are known}}
   %v = loop.view %m {offset = 4 : i64} : memref<?xi8> to memref<1xf32>
   func.return
 }
@@ -471,5 +471,13 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 func.func @f(%x: vector<4xi8>) {
   // expected-error@+1 {{reduces f32 or i32}}
   %r = loop.reduce "add", %x : vector<4xi8> -> i8
+  func.return
+}
+
+// -----
+
+func.func @f(%m: memref<?xf32, #nn.dims<[s]>>, %i: index) {
+  // expected-error@+1 {{valid is a number or #nn.dim}}
+  %t = loop.load %m[%i] over (0) valid "four" : memref<?xf32, #nn.dims<[s]>>, vector<16xf32>
   func.return
 }
