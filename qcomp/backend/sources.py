@@ -39,7 +39,7 @@ def _expected(artifact: Artifact, inputs: list[Array]) -> tuple[Sequence[Array],
         # A library of its own starts from the initial state and leaves that of the artifact alone.
         manifest = artifact.manifest
         library = open_library(manifest, artifact.library.path) if manifest.state_bytes else artifact.library
-        return library(inputs), True
+        return library(inputs, artifact.interface.bind(inputs)), True
     assert artifact.module is not None
     in_float = any(row["macs"] and row["compute"].startswith("f") for row in artifact.manifest.report["ops"])
     return interpret(artifact.module, *inputs), not in_float
