@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from qcomp.backend.artifact import load
     from qcomp.backend.compare import compare
     from qcomp.backend.compile import compile
+    from qcomp.backend.quantize import quantize
     from qcomp.dialects.context import context
     from qcomp.dialects.text import parse, save
     from qcomp.errors import QcompError
@@ -25,7 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "QcompError", "State", "__version__", "compare", "compile", "context", "from_torch", "interpret", "load", "parse",
-    "run_passes", "save",
+    "quantize", "run_passes", "save",
 ]  # fmt: skip
 
 _HOMES = {
@@ -38,6 +39,7 @@ _HOMES = {
     "interpret": "qcomp.interpreter.run",
     "load": "qcomp.backend.artifact",
     "parse": "qcomp.dialects.text",
+    "quantize": "qcomp.backend.quantize",
     "run_passes": "qcomp.transforms.pipeline",
     "save": "qcomp.dialects.text",
 }

@@ -122,7 +122,7 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
     reference = reference_of(program, example)
     layers: dict[SSAValue, Layer] = {}
     outputs: dict[int, Layer] = {}
-    for sample in map(_arrays, given):
+    for sample in map(arrays_of, given):
         expected = _named_values(reference, module, sample, evaluator)
         main = _main(module)
         arguments = [*sample, *(state.initial.array for state in states_of(main))]
@@ -152,7 +152,8 @@ def samples(inputs: object) -> list[tuple[object, ...]]:
     return [cast("tuple[object, ...]", one) if isinstance(one, tuple) else (one,) for one in found]
 
 
-def _arrays(sample: Sequence[object]) -> list[Array]:
+def arrays_of(sample: Sequence[object]) -> list[Array]:
+    """A sample as numpy arrays."""
     tensors = torch_arrays_for(sample)
     values = [tensors.to_array(value, str(i)) if tensors else value for i, value in enumerate(sample)]
     return [np.ascontiguousarray(cast(Any, value)) for value in values]

@@ -91,6 +91,6 @@ def _is_coded(value: SSAValue) -> bool:
         owner = value.owner
         if isinstance(owner, DequantizeOp | DequantizeDynamicOp):
             return True
-        if not isinstance(owner, nn.MovementOp | nn.MaxPoolOp | nn.AdaptiveMaxPoolOp) or not owner.operands:
+        if not isinstance(owner, nn.MovementOp | nn.CatOp | nn.MaxPoolOp | nn.AdaptiveMaxPoolOp) or not owner.operands:
             return False
         value = owner.operands[0]

@@ -8,6 +8,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xdsl.dialects.builtin import ModuleOp
+
     from qcomp.backend.artifact import Artifact
 
 
@@ -18,6 +22,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="DIR", help="folder of the artifact; replaced when it is one"
     )
     add_options(parser)
+    parser.add_argument(
+        "--calibrate", metavar="FILE.npz", help="quantize a float program to int8; the first axis counts the samples"
+    )
     parser.add_argument("--name", help="what files and symbols begin with; by default the program's name")
 
 
@@ -33,7 +40,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Compile, save, and say what became of it."""
-    artifact = compile_program(args, args.name)
+    artifact = compile_program(args, args.name, args.calibrate)
     artifact.save(args.output)
     print(summary(artifact))
     for line in float_ops(artifact):
@@ -42,19 +49,29 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def compile_program(args: Namespace, name: str | None = None) -> Artifact:
-    """The artifact of ``args.program`` by the options of `add_options`."""
+def compile_program(args: Namespace, name: str | None = None, samples: str | None = None) -> Artifact:
+    """The artifact of ``args.program`` by the options of `add_options`; `samples` is a file to calibrate with."""
     import qcomp
     from qcomp.cli.programs import checked_program
 
+    path = checked_program(args.program)
     return qcomp.compile(
-        checked_program(args.program),
+        path if samples is None else _calibrated(path, samples),
         target=args.target,
         opt_level=args.opt_level,
         numerics=args.numerics,
-        name=name,
+        name=name if samples is None else name or path.stem,
         verify=args.verify_rewrites,
     )
+
+
+def _calibrated(path: Path, samples: str) -> ModuleOp:
+    import qcomp
+    from qcomp.cli.arrays import input_ports, read_samples
+    from qcomp.cli.programs import load_module
+
+    module = load_module(str(path))
+    return qcomp.quantize(module, read_samples(samples, input_ports(module)))
 
 
 def summary(artifact: Artifact) -> str:
