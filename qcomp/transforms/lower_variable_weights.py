@@ -35,6 +35,7 @@ from qcomp.dialects.nn import (
     ConvTransposeOp,
     LinearOp,
     MatmulOp,
+    MovementOp,
     PadOp,
     PermuteOp,
     ReshapeOp,
@@ -43,24 +44,22 @@ from qcomp.dialects.nn import (
     WeightedOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape, tensor
-from qcomp.dialects.quant import encoding_of
+from qcomp.dialects.quant import DequantizeOp, encoding_of
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.qdq_pattern import codes_of
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
 
 class LowerVariableWeight(Rule[WeightedOp, bool]):
     """linear(x, w) => matmul(x, permute(w)), convolution(x, w) => matmul(w, windows(x)); bias and residual added.
 
-    Precondition: the weight is neither a constant nor dequantized from one; the op does not compute on codes; all
+    Precondition: the weight is neither a constant nor one dequantized and moved; the op does not compute on codes; all
     sizes of a convolution but the batch are known.
     """
 
     matches: ClassVar = WeightedOp
 
     def plan(self, op: WeightedOp) -> bool | Refusal | None:
-        codes = codes_of(op.weight)
-        if constant(op.weight if codes is None else codes) is not None:
+        if _is_constant(op.weight):
             return None
         if any(encoding_of(value.type) is not None for value in (*op.operands, op.result)):
             return Refusal("computes on codes")
@@ -95,6 +94,16 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
             last = position == len(addends) - 1
             value = _add(steps, AddOp(value, addend, tensor(op.result), op.activation if last else None))
         rewriter.replace(op, *steps)
+
+
+def _is_constant(value: SSAValue) -> bool:
+    """Whether `value` is a constant, or one dequantized and moved, which later passes make one."""
+    while constant(value) is None:
+        owner = value.owner
+        if not isinstance(owner, MovementOp | DequantizeOp):
+            return False
+        value = owner.operands[0]
+    return True
 
 
 def _add(steps: list[Operation], step: Operation) -> SSAValue:

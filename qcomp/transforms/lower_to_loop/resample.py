@@ -84,7 +84,11 @@ def _build(spec: ResampleKernel, name: str, where: LocationAttr) -> FuncOp:
     if spec.taps:
         arguments.append(("weights", memref_of(f32, (size, spec.taps))))
     func, b, values = kernel(name, [*arguments, ("y", kinds[1])], where)
-    for indices, lane, part in iterate(b, spec.target, spec.lanes, ELEMENTS[spec.target.element]):
+    # Tiles of bytes that are no neighbours go a register's worth of lanes at a time.
+    lane = lane_choice(spec.target)
+    beside = all(lane is None or seen.order[-1] == lane for seen in (spec.source, spec.target))
+    element = ELEMENTS[spec.target.element] if beside else f32
+    for indices, lane, part in iterate(b, spec.target, spec.lanes, element):
         place = indices[spec.dim]
         if spec.taps:
             tile = _weighted(spec, b, values, indices, lane, part)

@@ -31,6 +31,9 @@ def test_take(last: bool) -> None:
     results += [p.add(nn.TakeOp(value, 1, [18, 3])) for value in (q, x)]
     results += [p.add(nn.TakeOp(q, 2, [4], kind((2, 19, 1, 6), C))), p.add(nn.TakeOp(n, 1, [5, 5, 0]))]
     results.append(p.add(nn.TakeOp(n, 0, [])))
+    few = p.input((2, 3, 5, 37), A)
+    few = p.add(nn.MaxPool2dOp(few, (1, 1), (1, 1))) if last else few
+    results.append(p.add(nn.TakeOp(few, 2, MIRROR)))
     three_way.check(p.module(*results), *p.arrays)
 
 
