@@ -52,7 +52,7 @@ _BUILT_IN = (
     "writing",
     "quant", "constant", "elementwise", "contraction", "pooling", "norm", "movement", "resampling", "recurrent",
     "symbolic", "dynamic",
-    "functions",
+    "functions", "indexing",
 )  # fmt: skip
 
 

@@ -49,7 +49,53 @@ def functions(torch: Any) -> dict[type[Operation], Kernel]:
         nn.BinaryFunctionOp: lambda op, v: _activated(aten, op, table[op.function.data](v[0], v[1])),
         nn.CompareOp: lambda op, v: getattr(aten, op.predicate.data)(v[0], v[1]),
         nn.SelectOp: lambda op, v: aten.where(v[0], v[1], v[2]),
+        **_indexing(torch),
     }
+
+
+def _indexing(torch: Any) -> dict[type[Operation], Kernel]:
+    def scan(op: nn.ScanOp, values: Values) -> Any:
+        dim, kind = op.dim.value.data, op.kind.data
+        match kind:
+            case "add" | "mul":
+                return (torch.cumsum if kind == "add" else torch.cumprod)(values[0], dim, dtype=values[0].dtype)
+            case "logaddexp":
+                return torch.logcumsumexp(values[0], dim)
+            case _:
+                found = (torch.cummax if kind.endswith("max") else torch.cummin)(values[0], dim)
+                return found.indices if kind.startswith("arg") else found.values
+
+    def scatter(op: nn.ScatterOp, values: Values) -> Any:
+        base, indices, source = values
+        kinds = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+        where = (op.dim.value.data, indices.long().expand(source.shape), source)
+        if op.reduce.data == "none":
+            return base.scatter(*where)
+        return base.scatter_reduce(*where, kinds[op.reduce.data])
+
+    def gather(op: nn.GatherOp, values: Values) -> Any:
+        dim, shape = op.dim.value.data, list(op.result.type.get_shape())
+        wide = [*shape[:dim], values[0].shape[dim], *shape[dim + 1 :]]
+        return values[0].expand(wide).gather(dim, values[1].long().expand(shape))
+
+    def product(op: nn.ProdOp, values: Values) -> Any:
+        result = values[0]
+        for axis in reversed(op.axes):
+            result = result.prod(axis, keepdim=bool(op.keepdim.value.data), dtype=result.dtype)
+        return result
+
+    def place(function: Any) -> Kernel:
+        return lambda op, v: function(v[0], op.axes[0], bool(op.keepdim.value.data))
+
+    return {
+        nn.ScanOp: scan, nn.ScatterOp: scatter, nn.GatherOp: gather, nn.ProdOp: product,
+        nn.ArgsortOp: lambda op, v: torch.argsort(
+            v[0], dim=op.dim.value.data, descending=bool(op.descending.value.data), stable=True
+        ),
+        nn.AminOp: lambda op, v: torch.amin(v[0], op.axes, bool(op.keepdim.value.data)),
+        nn.ArgmaxOp: place(torch.argmax),
+        nn.ArgminOp: place(torch.argmin),
+    }  # fmt: skip
 
 
 def _activated(aten: Any, op: nn.BinaryFunctionOp, value: Any) -> Any:

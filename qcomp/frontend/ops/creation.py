@@ -82,3 +82,37 @@ def arange(b: Builder, node: Node) -> Result:
         raise QcompError("arange in bfloat16 is not supported", code="unsupported-dtype")
     values = start + np.arange(max(count, 0)) * step
     return b.constant(values.astype(dtype), dtype)
+
+
+@op("eye.default", "eye.m")
+def eye(b: Builder, node: Node) -> Result:
+    """The identity matrix."""
+    rows = b.integer(node, "n")
+    columns = b.integer(node, "m") if node.argument("m") is not None else rows
+    dtype = b.dtype(node) or promotion.DEFAULT_FLOAT
+    return b.cast(b.constant(np.eye(rows, columns, dtype=np.float32)), dtype)
+
+
+@op("linspace.default")
+def linspace(b: Builder, node: Node) -> Result:
+    """`steps` numbers from start to end, each from the nearer end."""
+    start, end, steps = b.real(node, "start"), b.real(node, "end"), b.integer(node, "steps")
+    dtype = b.dtype(node) or promotion.DEFAULT_FLOAT
+    if promotion.category(dtype) < 2 or steps > _MAX_SEQUENCE:
+        raise QcompError(f"linspace of {dtype} is not supported", code="unsupported-op")
+    held = np.float64 if dtype == "float64" else np.float32
+    first, last, places = held(start), held(end), np.arange(steps)
+    step = (last - first) / held(max(steps - 1, 1))
+    values = np.where(
+        places < steps // 2, first + step * places.astype(held), last - step * (steps - 1 - places).astype(held)
+    )
+    return b.cast(b.constant(values.astype(held)), dtype)
+
+
+@op("tril_indices.default", "triu_indices.default")
+def triangle_indices(b: Builder, node: Node) -> Result:
+    """Rows and columns of what lies below or above a diagonal."""
+    rows, columns, offset = b.integer(node, "row"), b.integer(node, "col"), b.integer(node, "offset", 0)
+    find = np.tril_indices if "tril" in node.target else np.triu_indices
+    found = np.stack(find(rows, offset, columns)).astype(np.int64)
+    return b.cast(b.constant(found), b.dtype(node) or "int64")

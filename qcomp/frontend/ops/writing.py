@@ -15,6 +15,7 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
+from qcomp.frontend.ops.indexing import accumulate_at
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import HANDLERS, op
 
@@ -134,7 +135,7 @@ def index_copy(b: Builder, node: Node) -> Result:
 def index_put(b: Builder, node: Node) -> Result:
     """`values` where index tensors point to: the dimensions that they index become one, and they one index into it."""
     if b.flag(node, "accumulate"):
-        raise QcompError("index_put that accumulates is not supported", code="unsupported-op")
+        return accumulate_at(b, node, "add")
     base, listed = b.tensor(node, "self"), node.argument("indices")
     parts = listed if isinstance(listed, tuple) else ()
     found = {axis: b.of(part) for axis, part in enumerate(parts) if isinstance(part, Ref)}

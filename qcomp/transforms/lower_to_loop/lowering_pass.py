@@ -19,7 +19,8 @@ TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
 _TOPICS = (
     "writing",
-    "binary", "functions", "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
+    "along", "binary", "functions",
+    "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
     "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
 )  # fmt: skip
 

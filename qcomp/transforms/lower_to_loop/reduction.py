@@ -20,13 +20,16 @@ from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dims import memref_of
+from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.reduction import PARTIALS, check_average
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
+from qcomp.transforms.lower_to_loop.along import reduce_in_order
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
+from qcomp.transforms.lower_to_loop.held import plain_element
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers
 
@@ -64,9 +67,15 @@ class ReductionKernel:
         return self.source.order[-1]
 
 
-@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, symbolic=True)
+@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, any_element=True, symbolic=True)
 def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
     """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
+    element = plain_element(op.input)
+    if element is not None and element != f32 and not is_integer(element):
+        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower", hint="cast to f32")
+    if element is not None and not isinstance(op, nn.MeanOp) and (is_integer(element) or not op.axes):
+        reduce_in_order(lowering, op, "max" if isinstance(op, nn.AmaxOp) else "add")
+        return
     source = lowering.operand(op.input)
     if not op.axes:
         raise QcompError("a reduction of a tensor without dimensions is not lowered to loops", code="lower")

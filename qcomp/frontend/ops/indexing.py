@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Elements picked and written by index tensors. Sizes must be known, and not depend on data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import nn
+from qcomp.errors import QcompError
+from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.graph import Node, Ref
+from qcomp.frontend.ops.operands import choose, compare, operand, unary
+from qcomp.frontend.ops.shape import permute_to, reshape_to
+from qcomp.frontend.ops.table import op
+
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+_REDUCTIONS = {
+    "sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min",
+}  # fmt: skip
+
+
+def static_shape(value: SSAValue) -> tuple[int, ...]:
+    """The shape. Raises QcompError when a size is symbolic."""
+    if any(not isinstance(size, int) or size < 0 for size in shape_of(value)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise QcompError("of symbolic sizes is not supported", code="dynamic-shape", hint="pass example_inputs")
+    return shape_of(value)
+
+
+def _wrapped(b: Builder, index: SSAValue, size: int) -> SSAValue:
+    """Negative indices counted from the end."""
+    return unary(b, "wrap_index", b.cast(index, "int64"), size)
+
+
+def _at_least_1d(b: Builder, value: SSAValue) -> SSAValue:
+    return value if shape_of(value) else reshape_to(b, value, (1,))
+
+
+@op("gather.default")
+def gather(b: Builder, node: Node) -> Result:
+    """input[index[i][j]][j] for dim 0; index may be shorter than input elsewhere."""
+    value, index = b.tensor(node, "self"), b.tensor(node, "index")
+    sizes = static_shape(index)
+    value, picked = _at_least_1d(b, value), b.cast(_at_least_1d(b, index), "int64")
+    dim = axis_of(b.integer(node, "dim"), len(shape_of(value)))
+    for axis, size in enumerate(shape_of(picked)):
+        if axis != dim and size < static_shape(value)[axis]:
+            value = b.add(nn.SliceOp(value, axis, 0, size))
+    return reshape_to(b, b.add(nn.GatherOp(value, picked, dim)), sizes)
+
+
+def pick(b: Builder, value: SSAValue, index: SSAValue, dim: int) -> SSAValue:
+    """Elements index[...], which is 1-d, of dimension `dim`."""
+    rank = len(shape_of(value))
+    spread = reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (rank - dim - 1)))
+    return b.add(nn.GatherOp(value, spread, dim))
+
+
+@op("index_select.default")
+def index_select(b: Builder, node: Node) -> Result:
+    """Elements of one dimension."""
+    value = b.tensor(node, "self")
+    shape = shape_of(value)
+    wide, index = _at_least_1d(b, value), b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
+    static_shape(value)
+    found = pick(b, wide, index, axis_of(b.integer(node, "dim"), len(shape)))
+    return found if shape else reshape_to(b, found, ())
+
+
+@op("take_along_dim.default")
+def take_along_dim(b: Builder, node: Node) -> Result:
+    """gather with broadcasting; without a dimension, of the flat tensor."""
+    value, index = b.tensor(node, "self"), b.cast(b.tensor(node, "indices"), "int64")
+    static_shape(value)
+    if node.argument("dim") is None:
+        value, index = (reshape_to(b, item, (prod(shape_of(item)),)) for item in (value, index))
+        return b.add(nn.GatherOp(value, index, 0))
+    dim = axis_of(b.integer(node, "dim"), len(shape_of(value)))
+    return b.add(nn.GatherOp(value, _wrapped(b, index, shape_of(value)[dim]), dim))
+
+
+@op("take.default")
+def take(b: Builder, node: Node) -> Result:
+    """Elements of the flat tensor."""
+    value, index = b.tensor(node, "self"), b.tensor(node, "index")
+    count, sizes = prod(static_shape(value)), static_shape(index)
+    flat = _wrapped(b, reshape_to(b, index, (prod(sizes),)), count)
+    return reshape_to(b, b.add(nn.GatherOp(reshape_to(b, value, (count,)), flat, 0)), sizes)
+
+
+class _Indexed:
+    """What index tensors do to a tensor: the dimensions they index moved together, and one number for all of them."""
+
+    def __init__(self, b: Builder, node: Node, value: SSAValue):
+        listed = node.argument("indices")
+        parts = listed if isinstance(listed, tuple) else ()
+        found = {axis: b.plain(b.of(part)) for axis, part in enumerate(parts) if isinstance(part, Ref)}
+        if any(dtype_of(index) in ("bool", "uint8") for index in found.values()):
+            raise QcompError(
+                "a mask as index makes a result whose size depends on data", code="data-dependent",
+                hint="use torch.where or a product with the mask",
+            )  # fmt: skip
+        shape, axes = static_shape(value), list(found)
+        if not found:
+            raise QcompError("an index without tensors is not supported", code="unsupported-op")
+        adjacent = axes == list(range(axes[0], axes[-1] + 1))
+        self.b, self.first = b, axes[0] if adjacent else 0
+        rest = [axis for axis in range(len(shape)) if axis not in axes]
+        self.order = [*rest[: self.first], *axes, *rest[self.first :]]
+        self.sizes = tuple(shape[axis] for axis in self.order)
+        self.last = self.first + len(axes)
+        self.grid = tuple(np.broadcast_shapes(*(static_shape(index) for index in found.values())))
+        self.number = self._number([found[axis] for axis in axes], [shape[axis] for axis in axes])
+
+    def _number(self, indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:
+        b, total = self.b, None
+        for index, size in zip(indices, sizes, strict=True):
+            wrapped = _wrapped(b, index, size)
+            if total is None:
+                total = wrapped
+            else:
+                total = b.add(nn.AddOp(b.add(nn.MulOp(total, b.scalar(size, "int64"))), wrapped))
+        assert total is not None
+        flat = reshape_to(b, b.expand(total, self.grid), (prod(self.grid),))
+        rank = len(self.sizes) - (self.last - self.first) + 1
+        return reshape_to(b, flat, (*(1,) * self.first, prod(self.grid), *(1,) * (rank - self.first - 1)))
+
+    def joined(self, value: SSAValue) -> SSAValue:
+        """The value with the indexed dimensions as one, at `first`."""
+        moved = permute_to(self.b, value, self.order)
+        first, last = self.first, self.last
+        return reshape_to(self.b, moved, (*self.sizes[:first], prod(self.sizes[first:last]), *self.sizes[last:]))
+
+    def parted(self, value: SSAValue) -> SSAValue:
+        """The inverse of `joined`."""
+        moved = reshape_to(self.b, value, self.sizes)
+        return permute_to(self.b, moved, [self.order.index(axis) for axis in range(len(self.order))])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is picked."""
+        return (*self.sizes[: self.first], *self.grid, *self.sizes[self.last :])
+
+
+@op("index.Tensor", "_unsafe_index.Tensor")
+def index(b: Builder, node: Node) -> Result:
+    """Several index tensors, broadcast; None keeps a dimension."""
+    value = b.tensor(node, "self")
+    found = _Indexed(b, node, value)
+    return reshape_to(b, b.add(nn.GatherOp(found.joined(value), found.number, found.first)), found.shape)
+
+
+def accumulate_at(b: Builder, node: Node, reduce: str) -> SSAValue:
+    """index_put that combines."""
+    base = b.tensor(node, "self")
+    dtype = dtype_of(base)
+    found = _Indexed(b, node, base)
+    values = b.expand(b.cast(b.tensor(node, "values"), dtype), found.shape)
+    count = prod(found.grid)
+    source = reshape_to(b, values, (*found.sizes[: found.first], count, *found.sizes[found.last :]))
+    return found.parted(_scattered(b, found.joined(base), found.number, source, found.first, reduce))
+
+
+def _scattered(
+    b: Builder, base: SSAValue, index: SSAValue, source: SSAValue, dim: int, reduce: str
+) -> SSAValue:  # fmt: skip
+    """nn.scatter; 16-bit floats are combined in float32 and rounded once, truth values by or and and."""
+    dtype = dtype_of(base)
+    wide = "float32" if reduce != "none" and dtype in ("float16", "bfloat16") else dtype
+    if dtype == "bool" and reduce != "none":
+        wide = "int32"
+    done = b.add(nn.ScatterOp(b.cast(base, wide), index, b.cast(source, wide), dim, reduce))
+    return b.cast(done, dtype)
+
+
+def _neutral(dtype: str, reduce: str) -> float | int:
+    """What a combination starts from."""
+    if reduce in ("add", "mul"):
+        return int(reduce == "mul")
+    if dtype == "bool":
+        return int(reduce == "min")
+    if dtype.startswith(("int", "uint")):
+        limits = np.iinfo(dtype)
+        return int(limits.min if reduce == "max" else limits.max)
+    return -np.inf if reduce == "max" else np.inf
+
+
+def _scatter(
+    b: Builder, node: Node, source: SSAValue | None, reduce: str, include_self: bool = True
+) -> SSAValue:  # fmt: skip
+    """scatter of a tensor, or of the number `value`, in the shape of the index."""
+    base = b.tensor(node, "self")
+    sizes, dtype = static_shape(base), dtype_of(base)
+    index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
+    picked, wide = static_shape(index), _at_least_1d(b, base)
+    dim = axis_of(b.integer(node, "dim"), len(sizes))
+    given = b.scalar(b.number(node, "value"), dtype) if source is None else _at_least_1d(b, b.cast(source, dtype))
+    if source is not None:
+        for axis, size in enumerate(picked):
+            if size < static_shape(given)[axis]:
+                given = b.add(nn.SliceOp(given, axis, 0, size))
+    if not include_self:
+        start = b.expand(b.scalar(_neutral(dtype, reduce), dtype), picked)
+        wide = _scattered(b, wide, index, start, dim, "none")
+    return reshape_to(b, _scattered(b, wide, index, b.expand(given, picked), dim, reduce), sizes)
+
+
+def _reduction(b: Builder, node: Node) -> str:
+    name = b.text(node, "reduce")
+    if name not in _REDUCTIONS:
+        raise QcompError(f"scatter with reduce {name} is not supported", code="unsupported-op")
+    return _REDUCTIONS[name]
+
+
+@op("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
+def scatter(b: Builder, node: Node) -> Result:
+    """Elements of src, or a number, put at index."""
+    source = None if "value" in node.target else b.tensor(node, "src")
+    return _scatter(b, node, source, _reduction(b, node) if "reduce" in node.target else "none")
+
+
+@op("scatter_add.default")
+def scatter_add(b: Builder, node: Node) -> Result:
+    """Elements of src added at index."""
+    return _scatter(b, node, b.tensor(node, "src"), "add")
+
+
+@op("scatter_reduce.two")
+def scatter_reduce(b: Builder, node: Node) -> Result:
+    """Elements of src combined with what is at index."""
+    return _scatter(b, node, b.tensor(node, "src"), _reduction(b, node), b.flag(node, "include_self", True))
+
+
+@op("index_add.default")
+def index_add(b: Builder, node: Node) -> Result:
+    """alpha * source added to elements of one dimension."""
+    base, source, alpha = b.tensor(node, "self"), b.tensor(node, "source"), b.number(node, "alpha", 1)
+    sizes = static_shape(base)
+    wide, given = _at_least_1d(b, base), _at_least_1d(b, source)
+    if alpha != 1:
+        given = b.add(nn.MulOp(given, b.scalar(alpha, dtype_of(given))))
+    dim = axis_of(b.integer(node, "dim"), len(sizes))
+    index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
+    spread = reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (len(shape_of(wide)) - dim - 1)))
+    return reshape_to(b, _scattered(b, wide, spread, given, dim, "add"), sizes)
+
+
+@op("index_fill.int_Scalar", "index_fill.int_Tensor")
+def index_fill(b: Builder, node: Node) -> Result:
+    """One number put at elements of one dimension."""
+    base, value = b.tensor(node, "self"), operand(b, node, "value")
+    sizes = static_shape(base)
+    wide = _at_least_1d(b, base)
+    dim = axis_of(b.integer(node, "dim"), len(sizes))
+    index = _at_least_1d(b, b.tensor(node, "index"))
+    rank = len(shape_of(wide))
+    spread = _wrapped(
+        b, reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (rank - dim - 1))), shape_of(wide)[dim]
+    )
+    dtype = dtype_of(base)
+    number = b.cast(value, dtype) if isinstance(value, SSAValue) else b.scalar(value, dtype)
+    source = b.expand(number, (*shape_of(wide)[:dim], *shape_of(index), *shape_of(wide)[dim + 1 :]))
+    return reshape_to(b, b.add(nn.ScatterOp(wide, spread, source, dim, "none")), sizes)
+
+
+@op("one_hot.default")
+def one_hot(b: Builder, node: Node) -> Result:
+    """1 where the number of the class is the index."""
+    value, classes = b.tensor(node, "self"), b.integer(node, "num_classes", -1)
+    if classes < 0:
+        raise QcompError(
+            "the number of classes depends on data", code="data-dependent", hint="give one_hot num_classes"
+        )
+    numbers = b.constant(np.arange(classes, dtype=np.int64), "int64")
+    wide = reshape_to(b, b.cast(value, "int64"), (*static_shape(value), 1))
+    return b.cast(compare(b, "eq", wide, numbers), "int64")
+
+
+def reordered(b: Builder, value: SSAValue, places: Places, dim: int) -> SSAValue:
+    """Elements of dimension `dim` at constant places."""
+    if np.array_equal(places, np.arange(shape_of(value)[dim])):
+        return value
+    return pick(b, value, b.constant(places.astype(np.int64), "int64"), dim)
+
+
+@op("flip.default", "fliplr.default", "flipud.default")
+def flip(b: Builder, node: Node) -> Result:
+    """Dimensions back to front."""
+    value = b.tensor(node, "self")
+    shape = static_shape(value)
+    fixed = {"aten.fliplr.default": (1,), "aten.flipud.default": (0,)}.get(node.target)
+    for dim in b.integers(node, "dims") if fixed is None else fixed:
+        if shape:
+            axis = axis_of(dim, len(shape))
+            value = reordered(b, value, np.arange(shape[axis])[::-1], axis)
+    return value
+
+
+@op("roll.default")
+def roll(b: Builder, node: Node) -> Result:
+    """Dimensions turned round; without dims, the flat tensor."""
+    value, shifts, dims = b.tensor(node, "self"), b.integers(node, "shifts"), b.integers(node, "dims", ())
+    shape = static_shape(value)
+    if not prod(shape):
+        return value
+    if not dims:
+        return reshape_to(b, _turned(b, reshape_to(b, value, (prod(shape),)), shifts[0], 0), shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        value = _turned(b, value, shift, axis_of(dim, len(shape)))
+    return value
+
+
+def _turned(b: Builder, value: SSAValue, shift: int, axis: int) -> SSAValue:
+    size = shape_of(value)[axis]
+    cut = -shift % size
+    if not cut:
+        return value
+    parts = [b.add(nn.SliceOp(value, axis, start, end)) for start, end in ((cut, size), (0, cut))]
+    return b.add(nn.CatOp(parts, axis))
+
+
+@op("rot90.default")
+def rot90(b: Builder, node: Node) -> Result:
+    """A plane turned by right angles."""
+    value, times = b.tensor(node, "self"), b.integer(node, "k", 1) % 4
+    shape = static_shape(value)
+    first, second = (axis_of(axis, len(shape)) for axis in b.integers(node, "dims", (0, 1)))
+    turned = {1: (second,), 2: (first, second), 3: (first,)}.get(times, ())
+    for axis in turned:
+        value = reordered(b, value, np.arange(shape_of(value)[axis])[::-1], axis)
+    if times % 2:
+        order = list(range(len(shape)))
+        order[first], order[second] = second, first
+        value = permute_to(b, value, order)
+    return value
+
+
+@op("repeat_interleave.self_int")
+def repeat_interleave(b: Builder, node: Node) -> Result:
+    """Each element several times in a row; without a dimension, of the flat tensor."""
+    value, times = b.tensor(node, "self"), b.integer(node, "repeats")
+    if node.argument("dim") is None:
+        value = reshape_to(b, value, (prod(static_shape(value)),))
+    dim = axis_of(0 if node.argument("dim") is None else b.integer(node, "dim"), len(shape_of(value)))
+    shape = static_shape(value)
+    single = reshape_to(b, value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
+    spread = b.expand(single, (*shape[: dim + 1], times, *shape[dim + 1 :]))
+    return reshape_to(b, spread, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
+
+
+@op("tril.default", "triu.default")
+def triangle(b: Builder, node: Node) -> Result:
+    """What lies below or above a diagonal; 0 elsewhere."""
+    value, diagonal = b.tensor(node, "self"), b.integer(node, "diagonal", 0)
+    rows, columns = static_shape(value)[-2:]
+    below = np.arange(columns)[None] - np.arange(rows)[:, None]
+    kept = below <= diagonal if "tril" in node.target else below >= diagonal
+    return choose(b, b.constant(kept, "bool"), value, b.scalar(0, dtype_of(value)), dtype_of(value))
+
+
+@op("diag_embed.default", "diag.default")
+def diag_embed(b: Builder, node: Node) -> Result:
+    """The last dimension as a diagonal of matrices of zeros; of a matrix, for diag, its diagonal."""
+    value, name = b.tensor(node, "self"), "diagonal" if "diag." in node.target else "offset"
+    offset, shape = b.integer(node, name, 0), static_shape(value)
+    if "diag." in node.target and len(shape) == 2:
+        places = np.arange(prod(shape)).reshape(shape).diagonal(offset)
+        return reordered(b, reshape_to(b, value, (prod(shape),)), places, 0)
+    size = shape[-1] + abs(offset)
+    first, second = (
+        axis_of(b.integer(node, key, default) if "embed" in node.target else default, len(shape) + 1)
+        for key, default in (("dim1", -2), ("dim2", -1))
+    )
+    rows, columns = np.arange(size)[:, None], np.arange(size)[None]
+    places = np.where(columns - rows == offset, np.minimum(rows, columns), shape[-1]).reshape(-1)
+    padded = b.add(nn.PadOp(value, (0,) * len(shape), (*(0,) * (len(shape) - 1), 1), 0.0))
+    made = reshape_to(b, reordered(b, padded, places, len(shape) - 1), (*shape[:-1], size, size))
+    order = list(range(len(shape) - 1))
+    for axis, dim in sorted(((first, len(shape) - 1), (second, len(shape)))):
+        order.insert(axis, dim)
+    return permute_to(b, made, order)
+
+
+def _refuse(*targets: str) -> None:
+    @op(*targets)
+    def _(b: Builder, node: Node) -> Result:
+        raise QcompError(
+            "makes a result whose size depends on data", code="data-dependent",
+            hint="keep all elements and a mask instead, or leave it out of the exported module",
+        )  # fmt: skip
+
+
+_refuse(
+    "nonzero.default", "masked_select.default", "_unique2.default", "unique_consecutive.default", "unique_dim.default",
+    "repeat_interleave.Tensor", "argwhere.default",
+)  # fmt: skip

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lowering of gather, scatter, running totals and sorting: one element at a time along a dimension, row-major."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, MemRefType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from qcomp.dialects import loop, nn
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.element import is_float
+from qcomp.errors import QcompError
+from qcomp.interpreter.reference.functions import logaddexp
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import IN_LANES
+from qcomp.transforms.lower_to_loop.held import algebra, as_held, as_stored, held_element, real_element
+from qcomp.transforms.lower_to_loop.lanes import chunks
+from qcomp.transforms.lower_to_loop.movement import copy
+from qcomp.transforms.lower_to_loop.picking import clamped_row
+from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
+
+Places = list[Index | int]
+Body = Callable[[Builder, Sequence[SSAValue]], None]
+
+
+def run(lowering: Lowering, op: Operation, name: str, key: object, buffers: Sequence[Buffer], body: Body) -> None:
+    """Emit the call of a kernel over row-major buffers that depends on their types and `key`."""
+    kinds = [MemRefType(buffer.element, buffer.sizes) for buffer in buffers]
+    values = [lowering.view(buffer, kind) for buffer, kind in zip(buffers, kinds, strict=True)]
+    names = [f"x{place}" for place in range(len(buffers) - 1)] + ["y"]
+
+    def build(symbol: str):
+        func, b, arguments = kernel(symbol, list(zip(names, kinds, strict=True)), op.location)
+        body(b, arguments)
+        return finish(func)
+
+    lowering.call((name, key, *(str(kind) for kind in kinds)), name, build, values, op.location)
+
+
+def indices_over(b: Builder, stack: ExitStack, sizes: Sequence[int], but: Sequence[int] = ()) -> Places:
+    """Open loops over all dimensions but some, where the index stays 0."""
+    found: Places = [0] * len(sizes)
+    for axis, size in enumerate(sizes):
+        if axis not in but and size > 1:
+            found[axis] = stack.enter_context(b.loop(0, size)).index
+    return found
+
+
+def at(places: Places, axis: int, index: Index | int) -> Places:
+    """`places` with another index along `axis`."""
+    return [*places[:axis], index, *places[axis + 1 :]]
+
+
+def within(sizes: Sequence[int], places: Places) -> Places:
+    """Where a buffer of `sizes` that broadcasts is read."""
+    return [0 if size == 1 else place for size, place in zip(sizes, places, strict=True)]
+
+
+def _check_indices(indices: Buffer, size: int) -> None:
+    if str(indices.element) not in ("i32", "i64"):
+        raise QcompError("indices must be i32 or i64 to be lowered to loops", code="lower")
+    if size == 0:
+        raise QcompError("an index into a dimension without elements", code="shape")
+
+
+@lowers(nn.GatherOp, any_element=True)
+def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
+    """A copy per index, of a row where indices broadcast along the last dimension."""
+    where, dim = op.location, op.dim.value.data
+    target = lowering.define(op.result, where, Layout(False))
+    source = recoded(lowering, lowering.row_major(op.input, where), target.encoding, where)
+    picked = lowering.row_major(op.indices, where)
+    _check_indices(picked, source.sizes[dim])
+    last = len(target.sizes) - 1
+    rows = dim != last and picked.sizes[last] == 1 and source.sizes[last] == target.sizes[last]
+    lanes = lowering.target.lanes if rows and str(source.element) in IN_LANES else 1
+
+    def body(b: Builder, values: Sequence[SSAValue]) -> None:
+        x, indices, y = values
+        with ExitStack() as stack:
+            places = indices_over(b, stack, target.sizes, (last,) if rows else ())
+            row = clamped_row(b, b.load(indices, within(picked.sizes, places)), source.sizes[dim])
+            if not rows:
+                b.store(b.load(x, at(within(source.sizes, places), dim, row)), y, places)
+                return
+            for part in chunks(target.sizes[last], source.element, lanes):
+                with b.loop(part.start, part.stop, part.step) as nest:
+                    over = (last,) if part.shape else ()
+                    spot = at(at(within(source.sizes, places), dim, row), last, nest.index)
+                    tile = b.load(x, spot, part.shape, over, None, part.valid)
+                    b.store(tile, y, at(places, last, nest.index), over, None, part.valid)
+
+    run(lowering, op, "gather", (dim, lanes), [source, picked, target], body)
+
+
+@lowers(nn.ScatterOp, any_element=True)
+def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
+    """A copy of the input, then the elements of source in order."""
+    where, dim, reduce = op.location, op.dim.value.data, op.reduce.data
+    element = real_element(op.input)
+    if reduce != "none" and is_float(element) and str(element) in ("f16", "bf16"):
+        raise QcompError(f"nn.scatter that combines {element} is not lowered to loops", code="lower")
+    if reduce != "none" and lowering.operand(op.input).encoding is not None:
+        raise QcompError("nn.scatter that combines codes is not lowered to loops", code="lower")
+    target = lowering.define(op.result, where, Layout(False))
+    base = recoded(lowering, lowering.row_major(op.input, where), target.encoding, where)
+    source = recoded(lowering, lowering.row_major(op.source, where), target.encoding, where)
+    picked = lowering.row_major(op.indices, where)
+    copy(lowering, base, target, where)
+    if not prod(source.sizes):
+        return
+    _check_indices(picked, base.sizes[dim])
+
+    def body(b: Builder, values: Sequence[SSAValue]) -> None:
+        given, indices, y = values
+        with ExitStack() as stack:
+            places = indices_over(b, stack, source.sizes)
+            row = clamped_row(b, b.load(indices, within(picked.sizes, places)), base.sizes[dim])
+            value, spot = b.load(given, places), at(places, dim, row)
+            if reduce != "none":
+                m = algebra(b, (), element)
+                held = [as_held(b, item, element) for item in (b.load(y, spot), value)]
+                value = as_stored(b, _combined(m, reduce, held[0], held[1]), element)
+            b.store(value, y, spot)
+
+    run(lowering, op, "scatter", (dim, reduce, str(element)), [source, picked, target], body)
+
+
+def _combined(m: Reals, kind: str, old: SSAValue, new: SSAValue) -> SSAValue:
+    """One step of a sum, product or extreme."""
+    match kind:
+        case "add":
+            return m.add(old, new)
+        case "mul":
+            return m.multiply(old, new)
+        case "max":
+            return m.larger(old, new)
+        case _:
+            return m.smaller(old, new)
+
+
+@lowers(nn.ScanOp, any_element=True)
+def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
+    """The total so far is carried from element to element."""
+    where, dim, kind = op.location, op.dim.value.data, op.kind.data
+    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    element, result = real_element(op.input), real_element(op.result)
+    if kind == "logaddexp" and str(element) == "f64":
+        raise QcompError("nn.scan logaddexp of f64 is not lowered to loops", code="lower")
+    with real_result(lowering, op.result, where, Layout(False)) as target:
+
+        def body(b: Builder, values: Sequence[SSAValue]) -> None:
+            x, y = values
+            with ExitStack() as stack:
+                places = indices_over(b, stack, source.sizes, (dim,))
+                first = as_held(b, b.load(x, at(places, dim, 0)), element)
+                zero = b.integer(0, (), i64)
+                start = zero if kind.startswith("arg") else first
+                b.store(as_stored(b, start, result), y, at(places, dim, 0))
+                with b.loop(1, source.sizes[dim], carry=[first, zero]) as nest:
+                    value = as_held(b, b.load(x, at(places, dim, nest.index)), element)
+                    best, place = _scanned(b, element, kind, nest.carried, value, nest.index)
+                    shown = place if kind.startswith("arg") else best
+                    b.store(as_stored(b, shown, result), y, at(places, dim, nest.index))
+                    nest.carry(best, place)
+
+        run(lowering, op, "scan", (dim, kind, str(element), str(result)), [source, target], body)
+
+
+def _scanned(
+    b: Builder, element: Attribute, kind: str, carried: Sequence[SSAValue], value: SSAValue, index: Index
+) -> tuple[SSAValue, SSAValue]:
+    m, (best, place) = algebra(b, (), element), carried
+    if kind in ("add", "mul"):
+        return _combined(m, kind, best, value), place
+    if kind == "logaddexp":
+        return logaddexp(m, best, value), place
+    here = b.add(arith.IndexCastOp(b.value(index), i64))
+    predicate = "ge" if kind.endswith("max") else "le"
+    found: list[SSAValue] = []
+    for old, new in ((best, value), (place, here)):
+        taken = m.select(predicate, value, best, new, old)
+        taken = m.select("ne", best, best, old, taken)
+        found.append(m.select("ne", value, value, new, taken))
+    return found[0], found[1]
+
+
+@lowers(nn.ArgsortOp, any_element=True)
+def lower_argsort(lowering: Lowering, op: nn.ArgsortOp) -> None:
+    """Merge sort from below: runs of 1, 2, 4 ... indices are merged from one line into another and back."""
+    where, dim, descending = op.location, op.dim.value.data, bool(op.descending.value.data)
+    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    target = lowering.define(op.result, where, Layout(False))
+    size, element = source.sizes[dim], real_element(op.input)
+    line = (size,)
+    scratch = Buffer(lowering.allocate(MemRefType(i64, line), where), line, Layout(False), None, i64)
+    widths = [1 << step for step in range(max(size - 1, 0).bit_length())]
+
+    def body(b: Builder, values: Sequence[SSAValue]) -> None:
+        x, other, y = values
+        with ExitStack() as stack:
+            places = indices_over(b, stack, source.sizes, (dim,))
+
+            def in_y(index: Index | int) -> tuple[SSAValue, Places]:
+                return y, at(places, dim, index)
+
+            def in_scratch(index: Index | int) -> tuple[SSAValue, Places]:
+                return other, [index]
+
+            lines = [in_y, in_scratch]
+            now = len(widths) % 2
+            with b.loop(0, size) as nest:
+                b.store(b.add(arith.IndexCastOp(b.value(nest.index), i64)), *lines[now](nest.index))
+            for width in widths:
+                merge = _Merge(b, element, descending, size, lambda row: b.load(x, at(places, dim, row)))
+                merge.runs(width, lines[now], lines[1 - now])
+                now = 1 - now
+
+    run(lowering, op, "argsort", (dim, descending, str(element)), [source, scratch, target], body)
+
+
+Line = Callable[[Index | int], tuple[SSAValue, Places]]
+
+
+class _Merge:
+    def __init__(
+        self, b: Builder, element: Attribute, descending: bool, size: int, element_at: Callable[[Index], SSAValue]
+    ):
+        self.b, self.element, self.descending, self.size = b, element, descending, size
+        self.element_at = element_at
+        self.m = algebra(b, (), element)
+
+    def runs(self, width: int, source: Line, target: Line) -> None:
+        """Merge all pairs of neighbouring runs of `width` indices."""
+        b = self.b
+        with b.loop(0, self.size, 2 * width) as pair:
+            low = b.add(arith.IndexCastOp(b.value(pair.index), i64))
+            middle, high = self._end(low, width), self._end(low, 2 * width)
+            with b.loop(pair.index, [pair.index + 2 * width, self.size], carry=[low, middle]) as nest:
+                left, right = nest.carried
+                chosen, step = self._choose(source, left, right, middle, high)
+                b.store(chosen, *target(nest.index))
+                back = b.add(arith.SubiOp(self._number(1), step))
+                nest.carry(b.add(arith.AddiOp(left, back)), b.add(arith.AddiOp(right, step)))
+
+    def _choose(
+        self, source: Line, left: SSAValue, right: SSAValue, middle: SSAValue, high: SSAValue
+    ) -> tuple[SSAValue, SSAValue]:
+        """The index that comes next, and 1 when it is of the right run."""
+        b = self.b
+        first, second = (b.load(*source(self._row(place))) for place in (left, right))
+        before = self._before(self._value(second), self._value(first))
+        zero, one = self._number(0), self._number(1)
+        taken = self._select("lt", right, high, before, zero)
+        taken = self._select("ge", left, middle, one, taken)
+        return self._select("ne", taken, zero, second, first), taken
+
+    def _before(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """1 when x comes before y and is no equal of it: NaN is the largest."""
+        zero, one = self._number(0), self._number(1)
+        if self.descending:
+            of_numbers = self._select("gt", x, y, one, zero)
+            return self._select("ne", x, x, self._select("ne", y, y, zero, one), of_numbers)
+        of_numbers = self._select("lt", x, y, one, zero)
+        return self._select("ne", y, y, self._select("ne", x, x, zero, one), of_numbers)
+
+    def _value(self, index: SSAValue) -> SSAValue:
+        return as_held(self.b, self.element_at(self._row(index)), self.element)
+
+    def _row(self, place: SSAValue) -> Index:
+        last = self.b.add(arith.MinSIOp(place, self._number(self.size - 1)))
+        return Index(((self.b.add(arith.IndexCastOp(last, IndexType())), 1),))
+
+    def _end(self, low: SSAValue, width: int) -> SSAValue:
+        far = self.b.add(arith.AddiOp(low, self._number(width)))
+        return self.b.add(arith.MinSIOp(far, self._number(self.size)))
+
+    def _select(self, predicate: str, x: SSAValue, y: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        return self.b.add(loop.SelectOp(self.b.add(loop.CompareOp(predicate, x, y)), yes, no))
+
+    def _number(self, value: int) -> SSAValue:
+        return self.b.integer(value, (), i64)
+
+
+@lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, any_element=True)
+def lower_search(lowering: Lowering, op: nn.ReduceOp) -> None:
+    """One element after the other, in row-major order."""
+    kinds: dict[type[Operation], str] = {
+        nn.AminOp: "min", nn.ProdOp: "mul", nn.ArgmaxOp: "argmax", nn.ArgminOp: "argmin",
+    }  # fmt: skip
+    reduce_in_order(lowering, op, kinds[type(op)])
+
+
+def reduce_in_order(lowering: Lowering, op: nn.ReduceOp, kind: str) -> None:
+    """Emit a reduction of elements of any type, one after the other; an extreme starts from the first."""
+    where = op.location
+    if any(is_symbolic(size) for size in static_shape(op.input)):
+        raise QcompError(f"{op.name} of symbolic sizes in order is not lowered to loops", code="lower")
+    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    element, result = real_element(op.input), real_element(op.result)
+    axes, keepdim = op.axes, bool(op.keepdim.value.data)
+    if kind == "add" and str(element) == "i1":
+        raise QcompError("sums of i1 are not lowered to loops", code="lower", hint="cast to i32 first")
+    if kind not in ("add", "mul") and 0 in (source.sizes[axis] for axis in axes):
+        raise QcompError("an extreme of no elements", code="shape")
+    with real_result(lowering, op.result, where, Layout(False)) as target:
+
+        def body(b: Builder, values: Sequence[SSAValue]) -> None:
+            x, y = values
+            with ExitStack() as stack:
+                places = indices_over(b, stack, source.sizes, axes)
+                shown = [place for axis, place in enumerate(places) if keepdim or axis not in axes]
+                start = _start(b, kind, x, places, element)
+                best, place = _search(b, kind, element, x, places, source.sizes, list(axes), start)
+                b.store(as_stored(b, place if kind.startswith("arg") else best, result), y, shown)
+
+        run(lowering, op, f"reduce_{kind}", (axes, keepdim, kind, str(element), str(result)), [source, target], body)
+
+
+def _start(b: Builder, kind: str, x: SSAValue, places: Places, element: Attribute) -> list[SSAValue]:
+    zero = b.integer(0, (), i64)
+    if kind in ("add", "mul"):
+        return [b.number(1 if kind == "mul" else 0, (), held_element(element)), zero]
+    return [as_held(b, b.load(x, places), element), zero]
+
+
+def _search(
+    b: Builder, kind: str, element: Attribute, x: SSAValue, places: Places, sizes: Sequence[int], axes: list[int],
+    carried: Sequence[SSAValue],
+) -> Sequence[SSAValue]:  # fmt: skip
+    if not axes:
+        value = as_held(b, b.load(x, places), element)
+        return _combined_in_order(b, kind, element, carried, value, None)
+    with b.loop(0, sizes[axes[0]], carry=carried) as nest:
+        inner = at(places, axes[0], nest.index)
+        if kind.startswith("arg"):
+            value = as_held(b, b.load(x, inner), element)
+            nest.carry(*_combined_in_order(b, kind, element, nest.carried, value, nest.index))
+        else:
+            nest.carry(*_search(b, kind, element, x, inner, sizes, axes[1:], nest.carried))
+    return nest.results
+
+
+def _combined_in_order(
+    b: Builder, kind: str, element: Attribute, carried: Sequence[SSAValue], value: SSAValue, index: Index | None
+) -> list[SSAValue]:
+    m, (best, place) = algebra(b, (), element), carried
+    if kind in ("add", "mul"):
+        return [_combined(m, kind, best, value), place]
+    predicate = "gt" if kind.endswith("max") else "lt"
+
+    def chosen(new: SSAValue, old: SSAValue) -> SSAValue:
+        taken = m.select(predicate, value, best, new, old)
+        return m.select("ne", best, best, old, m.select("ne", value, value, new, taken))
+
+    if index is None:
+        return [chosen(value, best), place]
+    here = b.add(arith.IndexCastOp(b.value(index), i64))
+    return [chosen(value, best), chosen(here, place)]
