@@ -25,6 +25,9 @@ from qcomp.frontend.tensor_data import Array
 
 Tensor = TensorType[Attribute]
 Number = bool | int | float
+MADE_LIMIT = 256 << 20
+"""Bytes of all constants that a program makes of numbers, such as sequences: a few characters can ask for any number.
+"""
 Result = SSAValue | Sequence["SSAValue | None"] | None
 """What a handler returns: the value of a single result, or one value per result (None for one that is not offered)."""
 
@@ -87,6 +90,7 @@ class Builder:
     shared: dict[object, object] = field(default_factory=dict[object, object])
     """What handlers keep so that equal things become one: encodings by sharing group, constants seen as codes."""
     _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    _made: int = 0
     _last_constant: Operation | None = None
 
     def add(self, op: Operation) -> SSAValue:
@@ -98,6 +102,10 @@ class Builder:
 
     def constant(self, array: Array, dtype: str | None = None, name: str | None = None) -> SSAValue:
         """A constant of `array`, whose bits are of torch dtype `dtype`."""
+        if name is None:
+            self._made += array.nbytes
+            if self._made > MADE_LIMIT:
+                raise QcompError(f"the program computes constants of {self._made} bytes", code="unsupported-op")
         data = ConstantData(array, None if dtype is None else element_type(dtype))
         return self.add_constant(ConstantOp(DataAttr(data)), name)
 

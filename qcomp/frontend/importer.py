@@ -63,12 +63,18 @@ def list_refusals(graph: Graph, symbols: Mapping[str, int] | None = None) -> lis
 _FATAL = ("archive-bomb", "malformed-pt2", "malformed-tensor", "missing-record", "pickled")
 
 
+MAX_INPUTS, MAX_STAND_INS = 8192, 2000
+"""A block takes time quadratic in its arguments."""
+
+
 class _Importer:
     """Runs the handlers over the live nodes. After a refusal it goes on with a stand-in, so that later ones show."""
 
     def __init__(self, graph: Graph, symbols: dict[str, int]):
         self.graph = graph
         self.refusals: list[Refusal] = []
+        if len(graph.inputs) > MAX_INPUTS:
+            raise QcompError(f"the program takes {len(graph.inputs)} inputs, at most {MAX_INPUTS} are supported")
         self.builder = Builder(graph, Block(), symbols, bindable=_bindable(graph))
         self.functional: Functional = functionalize(graph)
         self._unknown: set[str] = set()
@@ -194,6 +200,9 @@ class _Importer:
             try:
                 kind = self._type(self.graph.values.get(name), name)
             except QcompError:
+                self._unknown.add(name)
+                continue
+            if len(self._stand_ins.args) >= MAX_STAND_INS:
                 self._unknown.add(name)
                 continue
             self.builder.values[name] = self._stand_ins.insert_arg(kind, len(self._stand_ins.args))

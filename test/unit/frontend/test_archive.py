@@ -17,7 +17,7 @@ import torch
 
 import qcomp
 from qcomp.errors import QcompError
-from qcomp.frontend import archive, from_torch
+from qcomp.frontend import archive, builder, from_torch
 from qcomp.frontend.pt2 import read_pt2
 from qcomp.interpreter.run import interpret
 
@@ -257,6 +257,46 @@ def test_names_with_code_in_them(rewrite_json: Edit, small_file: Path) -> None:
 def write(module: Any, path: Path) -> Path:
     qcomp.save(module, path)
     return path
+
+
+def test_more_than_there_is_room_for(rewrite_json: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks take time quadratic in their arguments; a node of a few characters makes a large sequence."""
+
+    def many_inputs(program: Any) -> None:
+        graph = program["graph_module"]["graph"]
+        spec = program["graph_module"]["signature"]["input_specs"][-1]
+        program["graph_module"]["signature"]["input_specs"] += [spec] * 9000
+        graph["inputs"] += [graph["inputs"][-1]] * 9000
+
+    refused(rewrite_json(many_inputs), "takes 9001 inputs")
+
+    class Sequence(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return x, torch.arange(100), torch.arange(101)
+
+    program = torch.export.export(Sequence(), (torch.ones(1),))
+    from_torch(program)
+    monkeypatch.setattr(builder, "MADE_LIMIT", 1000)
+    with pytest.raises(QcompError, match="constants of 1608 bytes"):
+        from_torch(program)
+
+
+def test_many_refusals(rewrite_json: Edit) -> None:
+    def edit(program: Any) -> None:
+        graph = program["graph_module"]["graph"]
+        node, meta = json.dumps(graph["nodes"][0]), graph["tensor_values"]["input"]
+        graph["nodes"] = []
+        for index in range(4000):
+            name = "input" if index == 0 else f"v{index - 1}"
+            graph["nodes"].append({
+                **json.loads(node), "target": f"torch.ops.aten.nosuch{index}.default",
+                "inputs": [{"name": "self", "arg": {"as_tensor": {"name": name}}, "kind": 1}],
+                "outputs": [{"as_tensor": {"name": f"v{index}"}}],
+            })  # fmt: skip
+            graph["tensor_values"][f"v{index}"] = meta
+        graph["outputs"] = [{"as_tensor": {"name": "v3999"}}]
+
+    refused(rewrite_json(edit), "20[0-9]{2} ops of the program cannot be imported")
 
 
 def test_byte_mutants(small_file: Path, tmp_path: Path) -> None:
