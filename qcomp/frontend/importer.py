@@ -319,7 +319,7 @@ def _bindable(graph: Graph) -> frozenset[str]:
 
 def _moves_codes(node: Node) -> bool:
     """Whether `node` is an observer, quantize or dequantize."""
-    return node.target == OBSERVE or node.target.startswith("quantized_decomposed.")
+    return node.target == OBSERVE or node.target.startswith(("quantized_decomposed.", "torchao."))
 
 
 def _written(target: str) -> str:

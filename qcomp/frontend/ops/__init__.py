@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from qcomp.frontend.ops import (
+    affine,
     attention,
     bags,
     comparison,
@@ -35,6 +36,7 @@ from qcomp.frontend.ops.table import HANDLERS, Handler
 __all__ = [
     "HANDLERS",
     "Handler",
+    "affine",
     "attention",
     "bags",
     "comparison",

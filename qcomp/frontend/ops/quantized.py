@@ -34,20 +34,20 @@ from qcomp.frontend.ops import dynamic
 from qcomp.frontend.ops.table import op
 from qcomp.frontend.tensor_data import FloatArray, IntArray
 
-_STORAGE = {"int8": (True, 8), "uint8": (False, 8), "int16": (True, 16), "uint16": (False, 16), "int32": (True, 32)}
+STORAGE = {"int8": (True, 8), "uint8": (False, 8), "int16": (True, 16), "uint16": (False, 16), "int32": (True, 32)}
 
 
 def _encode(
     node: Node, dtype: str | None, low: int, high: int, scales: FloatArray, zeros: IntArray, expressed: str,
     axis: int | None = None,
 ) -> Encoding:  # fmt: skip
-    if dtype not in _STORAGE:
+    if dtype not in STORAGE:
         raise QcompError(
             f"{node.target} to {dtype} is not supported",
             code="unsupported-dtype",
-            hint=f"supported: {', '.join(_STORAGE)}",
+            hint=f"supported: {', '.join(STORAGE)}",
         )
-    signed, width = _STORAGE[dtype]
+    signed, width = STORAGE[dtype]
     return Encoding.make(
         scales, zeros, signed=signed, width=width, qmin=low, qmax=high, axis=axis, expressed=element_type(expressed)
     )
@@ -147,7 +147,7 @@ def dequantize_per_tensor(b: Builder, node: Node) -> Result:
     """Reals of one scale."""
     if dynamic.is_dynamic(b, node):
         return dynamic.dequantize(b, node, (), ("scale", "zero_point"), b.dtype(node, "out_dtype"))
-    return _dequantize(b, b.raw(node, "input"), _per_tensor(b, node, b.dtype(node, "out_dtype") or "float32"))
+    return dequantize_codes(b, b.raw(node, "input"), _per_tensor(b, node, b.dtype(node, "out_dtype") or "float32"))
 
 
 @op("quantized_decomposed.dequantize_per_channel.default")
@@ -158,10 +158,10 @@ def dequantize_per_channel(b: Builder, node: Node) -> Result:
         shape = _along_axis(b, node, value)
         return dynamic.dequantize(b, node, shape, ("scales", "zero_points"), b.dtype(node, "out_dtype"))
     expressed = b.dtype(node, "out_dtype") or "float32"
-    return _dequantize(b, value, _per_channel(b, node, expressed, len(shape_of(value))))
+    return dequantize_codes(b, value, _per_channel(b, node, expressed, len(shape_of(value))))
 
 
-def _dequantize(b: Builder, value: SSAValue, encoding: Encoding) -> SSAValue:
+def dequantize_codes(b: Builder, value: SSAValue, encoding: Encoding) -> SSAValue:
     """Reals of `value` by `encoding`, whichever op made the codes.
 
     torch ignores quant_min and quant_max here; codes outside them widen the encoding to its storage.
