@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -80,5 +80,6 @@ def _port(name: str, kind: Attribute) -> Port:
     encoding = encoding_of(tensor)
     if encoding is not None:
         return Port(name, dtype.name, shape, encoding.qmin, encoding.qmax)
-    low, high = integer_range(cast(Any, stored.element_type)) if dtype.kind in "iu" else (0, int(dtype.kind == "b"))
+    element = stored.element_type
+    low, high = integer_range(cast(Any, element)) if isinstance(element, IntegerType) else (0, 0)
     return Port(name, dtype.name, shape, low, high)

@@ -93,11 +93,7 @@ def op_name(target: object) -> str:
 
 def probes(wanted: Sequence[str]) -> dict[str, list[Probe]]:
     """At most two calls for each op in `wanted`; those by hand come first. Takes minutes."""
-    found: dict[str, list[Probe]] = {name: [] for name in wanted}
-    for name, args, kwargs in by_hand():
-        target = overload(name)
-        if name in found and target is not None:
-            found[name].append(probe_of(target, args, kwargs))
+    found = probes_by_hand(wanted)
     for index, sample in enumerate(_samples()):
         if index % 100 == 0:
             sys.stderr.write(f"{index} samples, {sum(map(bool, found.values()))} of {len(found)} ops have a probe\n")
@@ -109,6 +105,16 @@ def probes(wanted: Sequence[str]) -> dict[str, list[Probe]]:
                     _Recorder(form.module(), found).run(*(value.clone() for value in sample.inputs))
             except Exception:  # torch cannot export or run the sample; others follow
                 continue
+    return found
+
+
+def probes_by_hand(wanted: Sequence[str]) -> dict[str, list[Probe]]:
+    """Those calls of ops in `wanted` that torch's samples are not needed for."""
+    found: dict[str, list[Probe]] = {name: [] for name in wanted}
+    for name, args, kwargs in by_hand():
+        target = overload(name)
+        if name in found and target is not None:
+            found[name].append(probe_of(target, args, kwargs))
     return found
 
 

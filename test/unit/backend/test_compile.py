@@ -202,3 +202,12 @@ def test_prepared_and_converted_graphs_are_one_program() -> None:
     assert one.report()["macs_integer_share"] == 1.0
     for row in qcomp.compare(prepared, one, inputs):
         assert (row.max_off or 0) <= 1 and row.differ <= max(1, row.elements / 1000), row
+
+
+def test_types_without_loops_are_refused() -> None:
+    class Narrow(torch.nn.Module):
+        def forward(self, x):
+            return x.to(torch.bfloat16)
+
+    with pytest.raises(QcompError, match="bf16"):
+        qcomp.compile(torch.export.export(Narrow(), (torch.randn(3),)))

@@ -130,6 +130,7 @@ CLOSE: dict[str, Case] = {
         (r(2, 3, 4), r(4), r(4, seed=1)),
     ),
     "softmax": (lambda x: (x.softmax(-1), x.softmax(1), x.softmax(0, dtype=torch.float64)), (r(2, 3, 4),)),
+    "softmax of a scalar": (lambda x: x.sum().softmax(0), (r(2, 3),)),
     "half": (lambda x: ((x.half() * 0.3).float(), (x.half() + x.half() * 3).float()), (r(50),)),
 }
 
