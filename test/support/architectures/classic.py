@@ -9,7 +9,7 @@ from torch import nn
 from architectures.base import Concat, Lambda, architecture, head, linear_unit, shuffled, unit
 
 
-@architecture("vgg", (1, 3, 17, 22), quantizers=("xnnpack", "x86"))
+@architecture("vgg", (1, 3, 17, 22), quantizers=("x86",))
 def vgg() -> nn.Module:
     """3x3 convolutions with batch norm, max pools, adaptive pool to 3x2, three linears."""
     features = nn.Sequential(unit(3, 8), unit(8, 10), nn.MaxPool2d(2), unit(10, 14), nn.MaxPool2d(2))
@@ -56,7 +56,7 @@ class Inception(Concat):
         )
 
 
-@architecture("googlenet", (1, 3, 20, 23), quantizers=("xnnpack", "x86"))
+@architecture("googlenet", (1, 3, 20, 23), quantizers=("xnnpack",))
 def googlenet() -> nn.Module:
     """Two inception blocks around a pool."""
     return nn.Sequential(

@@ -9,7 +9,7 @@ from torch import nn
 from architectures.base import Sum, architecture, linear_unit, unit
 
 
-@architecture("espcn", (1, 1, 14, 17), quantizers=("xnnpack", "x86"))
+@architecture("espcn", (1, 1, 14, 17), quantizers=("x86",))
 def espcn() -> nn.Module:
     """Super-resolution by pixel shuffle."""
     layers = [nn.Conv2d(1, 12, 5, padding=2), nn.Tanh(), nn.Conv2d(12, 8, 3, padding=1), nn.Tanh()]
@@ -25,7 +25,7 @@ def srresnet() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 10, 9, padding=4), nn.PReLU(), body, *up, nn.Conv2d(10, 3, 9, padding=4))
 
 
-@architecture("autoencoder", (3, 45), quantizers=("xnnpack", "x86"))
+@architecture("autoencoder", (3, 45), quantizers=("xnnpack",))
 def autoencoder() -> nn.Module:
     """Fully connected with batch norm, to 5 features and back."""
     layers: list[nn.Module] = []

@@ -28,7 +28,7 @@ def inverted(
     return Sum(path, nn.Identity()) if stride == 1 and inputs == outputs else path
 
 
-@architecture("mobilenet_v1", (1, 3, 25, 18), quantizers=("xnnpack", "x86"))
+@architecture("mobilenet_v1", (1, 3, 25, 18), quantizers=("x86",))
 def mobilenet_v1() -> nn.Module:
     """Depthwise and pointwise convolutions."""
     layers = [unit(3, 8, 3, 2)]
@@ -44,7 +44,7 @@ def mobilenet_v2() -> nn.Module:
     return nn.Sequential(unit(3, 8, 3, 2, activation=nn.ReLU6()), *blocks, head(14))
 
 
-@architecture("mobilenet_v3", (1, 3, 22, 19), quantizers=("xnnpack", "x86"))
+@architecture("mobilenet_v3", (1, 3, 22, 19), quantizers=("xnnpack",))
 def mobilenet_v3() -> nn.Module:
     """Hardswish, squeeze and excitation with hardsigmoid, kernels of 5."""
     blocks = [

@@ -37,7 +37,7 @@ def resnet_basic() -> nn.Module:
     return nn.Sequential(stem, basic(12, 12), basic(12, 20, 2), head(20))
 
 
-@architecture("resnet_bottleneck", (1, 3, 21, 27), quantizers=BOTH)
+@architecture("resnet_bottleneck", (1, 3, 21, 27), quantizers=("x86",))
 def resnet_bottleneck() -> nn.Module:
     """As ResNet-50."""
     return nn.Sequential(unit(3, 8, 3, 2), bottleneck(8, 6, 24), bottleneck(24, 10, 40, 2), head(40))
