@@ -72,19 +72,20 @@ def read_page(text: str) -> dict[str, Status]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page; with names, only try those ops and print their rows."""
-    parser = ArgumentParser(prog="ops_page", description=__doc__)
-    parser.add_argument("ops", nargs="*", help="ops to try and print, nothing is written")
+    """Write the page: rows that are missing or no longer true, or all of them, or those that are named."""
+    parser = ArgumentParser(prog="ops_page", description=(__doc__ or "").strip())
+    parser.add_argument("ops", nargs="*", help="ops to try again (default: those that are new)")
+    parser.add_argument("--all", action="store_true", help="try every op again")
     options = parser.parse_args(arguments)
     core, others = listed_ops()
-    names = options.ops or [*core, *others]
+    kept = read_page(PAGE.read_text(encoding="utf-8")) if PAGE.exists() and not options.all else {}
+    rows = {name: found for name, found in kept.items() if (found.imported == YES) == (name in HANDLERS)}
+    names = [name for name in [*core, *others] if name not in rows or name in options.ops]
     calls = probes(names)
-    rows: dict[str, Status] = {}
     for name in names:
         rows[name] = status(name, calls[name], name in HANDLERS)
         sys.stderr.write(row(name, rows[name]))
-    if not options.ops:
-        PAGE.write_text(page(rows), encoding="utf-8")
+    PAGE.write_text(page(rows), encoding="utf-8")
     return 0
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]
 from torch.utils import _pytree as pytree
@@ -36,36 +35,51 @@ class Disagreement(Exception):
     """A probe whose result is not eager's: a fault of qcomp."""
 
 
+@dataclass(frozen=True)
+class Call:
+    """A probe that torch exports as the op `name` and whose results are defined."""
+
+    name: str
+    probe: Probe
+    program: Any
+    expected: Sequence[torch.Tensor]
+
+    def hold(self, found: Sequence[Array]) -> bool:
+        """True. Raises Disagreement when `found` is not what eager torch gives."""
+        problem = difference(found, self.expected)
+        if problem:
+            raise Disagreement(f"{self.name}: {problem}")
+        return True
+
+
 def status(name: str, probes: Sequence[Probe], has_handler: bool) -> Status:
     """The row of one op. Raises Disagreement when a probe is accepted and wrong."""
     if not has_handler:
         return Status(NO, NO, NO, NO)
-    usable = [probe for probe in probes if _stands_alone(name, probe)]
-    if not usable:
-        return Status(YES, NONE, NONE, NONE)
-    notes: list[str] = []
-    words = [_word([_attempt(step, name, probe, notes) for probe in usable]) for step in (_interpreted, _emitted)]
-    coded = [word for probe in usable if (word := _attempt(_integer, name, probe, None)) is not None]
-    return Status(YES, words[0], words[1], _word(coded), notes[0] if notes else "")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = [call for probe in probes if (call := _call(name, probe)) is not None]
+        if not calls:
+            return Status(YES, NONE, NONE, NONE)
+        notes: list[str] = []
+        interpreted = _word([_attempt(_interpreted, call, notes) for call in calls])
+        emitted = _word([_attempt(_emitted, call, notes) for call in calls])
+        coded = [_attempt(_integer, call, []) for call in calls if _is_real(call)]
+    return Status(YES, interpreted, emitted, _word(coded), notes[0] if notes else "")
 
 
-def _word(found: Sequence[bool | None]) -> str:
+def _word(found: Sequence[bool]) -> str:
     if not found:
         return NONE
     return YES if all(found) else PARTLY if any(found) else NO
 
 
-def _attempt(
-    step: Callable[[str, Probe], bool | None], name: str, probe: Probe, notes: list[str] | None
-) -> bool | None:
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return step(name, probe)
-        except qcomp.QcompError as problem:
-            if notes is not None:
-                notes.append(_short(problem))
-            return False
+def _attempt(step: Callable[[Call], bool], call: Call, notes: list[str]) -> bool:
+    try:
+        return step(call)
+    except qcomp.QcompError as problem:
+        notes.append(_short(problem))
+        return False
 
 
 def _short(problem: qcomp.QcompError) -> str:
@@ -77,47 +91,44 @@ def _short(problem: qcomp.QcompError) -> str:
 
 
 def _export(module: Any, inputs: Sequence[torch.Tensor]) -> Any:
-    return torch.export.export(module, tuple(value.clone() for value in inputs), strict=False)
+    return torch.export.export(module, _copies(inputs), strict=False)
 
 
-def _stands_alone(name: str, probe: Probe) -> bool:
-    """Whether torch exports the call as that op, and it has one meaning: not random, not uninitialized."""
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            program = _export(probe, probe.inputs)
-            first, second = (_arrays(probe(*(value.clone() for value in probe.inputs))) for _ in range(2))
-        except Exception:  # errors of torch of any class: the call cannot be exported by itself
-            return False
-    alike = all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(first, second, strict=True))
-    return alike and any(op_name(node.target) == name for node in program.graph.nodes if node.op == "call_function")
+def _copies(values: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    return tuple(value.clone() for value in values)
+
+
+def _call(name: str, probe: Probe) -> Call | None:
+    """None when torch does not export the call as that op, or two runs differ: random, or uninitialized memory."""
+    try:
+        program = _export(probe, probe.inputs)
+        first, second = (_tensors(probe(*_copies(probe.inputs))) for _ in range(2))
+    except Exception:  # errors of torch of any class: the call cannot be exported by itself
+        return None
+    alike = all(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in zip(first, second, strict=True))
+    named = any(op_name(node.target) == name for node in program.graph.nodes if node.op == "call_function")
+    return Call(name, probe, program, first) if alike and named else None
 
 
 def _tensors(result: object) -> list[torch.Tensor]:
     return [value for value in pytree.tree_leaves(result) if isinstance(value, torch.Tensor)]
 
 
-def _arrays(result: object) -> list[Array]:
-    return [to_array(value) for value in _tensors(result)]
+def _arrays(values: Sequence[torch.Tensor]) -> list[Array]:
+    return [to_array(value) for value in values]
 
 
-def _hold(name: str, found: Sequence[Array], expected: Sequence[torch.Tensor]) -> bool:
-    problem = difference(found, expected)
-    if problem:
-        raise Disagreement(f"{name}: {problem}")
-    return True
+def _interpreted(call: Call) -> bool:
+    return call.hold(qcomp.interpret(qcomp.from_torch(call.program), *_arrays(call.probe.inputs)))
 
 
-def _interpreted(name: str, probe: Probe) -> bool:
-    module = qcomp.from_torch(_export(probe, probe.inputs))
-    expected = _tensors(probe(*(value.clone() for value in probe.inputs)))
-    return _hold(name, qcomp.interpret(module, *_arrays(probe.inputs)), expected)
+def _emitted(call: Call) -> bool:
+    return call.hold(qcomp.compile(call.program, opt_level=1).run(_arrays(call.probe.inputs)))
 
 
-def _emitted(name: str, probe: Probe) -> bool:
-    artifact = qcomp.compile(_export(probe, probe.inputs), opt_level=1)
-    expected = _tensors(probe(*(value.clone() for value in probe.inputs)))
-    return _hold(name, artifact.run(_arrays(probe.inputs)), expected)
+def _is_real(call: Call) -> bool:
+    """Whether floats go in and come out."""
+    return all(any(value.dtype == torch.float32 for value in part) for part in (call.probe.inputs, call.expected))
 
 
 class Quantized(torch.nn.Module):
@@ -127,7 +138,15 @@ class Quantized(torch.nn.Module):
         super().__init__()
         self.probe = probe
         self.ops: Any = torch.ops.quantized_decomposed
-        self.transposed = "transpose" in str(probe.target) or True in probe.leaves[6:7]
+        transposed = "transpose" in str(probe.target) or any(leaf is True for leaf in probe.leaves[6:7])
+        self.limits = int(transposed), -127, 127, torch.int8
+        for place in probe.coded:
+            value = getattr(probe, f"held{place}")
+            count = value.shape[self.limits[0]]
+            parameters = torch.linspace(0.01, 0.02, count), torch.zeros(count, dtype=torch.int64)
+            self.register_buffer(f"codes{place}", self.ops.quantize_per_channel(value, *parameters, *self.limits))
+            self.register_buffer(f"scales{place}", parameters[0])
+            self.register_buffer(f"zeros{place}", parameters[1])
 
     def rounded(self, x: torch.Tensor, scale: float) -> torch.Tensor:
         """`x` in codes of a grid and back; other than float32 as it is."""
@@ -137,13 +156,11 @@ class Quantized(torch.nn.Module):
         return self.ops.dequantize_per_tensor(self.ops.quantize_per_tensor(x, *grid), *grid)
 
     def weight(self, value: torch.Tensor, place: int) -> torch.Tensor:
-        """A constant of the probe, rounded per channel where the op has an integer form."""
+        """A constant of the probe, held as codes per channel where the op has an integer form."""
         if place not in self.probe.coded:
             return value
-        axis = int(self.transposed)
-        count = value.shape[axis]
-        grid = (torch.full((count,), 0.02), torch.zeros(count, dtype=torch.int64), axis, -127, 127, torch.int8)
-        return self.ops.dequantize_per_channel(self.ops.quantize_per_channel(value, *grid), *grid)
+        held = [getattr(self, f"{part}{place}") for part in ("codes", "scales", "zeros")]
+        return self.ops.dequantize_per_channel(*held, *self.limits)
 
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The op on rounded inputs, its results rounded."""
@@ -151,12 +168,8 @@ class Quantized(torch.nn.Module):
         return pytree.tree_map_only(torch.Tensor, lambda value: self.rounded(value, 0.05), result)
 
 
-def _integer(name: str, probe: Probe) -> bool | None:
-    """Whether nothing but quantize and dequantize works on floats; None when the op takes or gives none."""
-    results = _tensors(probe(*(value.clone() for value in probe.inputs)))
-    floats = [any(value.dtype == torch.float32 for value in values) for values in (probe.inputs, results)]
-    if not all(floats):
-        return None
-    artifact = qcomp.compile(_export(Quantized(probe), probe.inputs), opt_level=1)
+def _integer(call: Call) -> bool:
+    """Whether nothing but quantize and dequantize works on floats."""
+    artifact = qcomp.compile(_export(Quantized(call.probe), call.probe.inputs), opt_level=1)
     rows = [row for row in artifact.report()["ops"] if not row["op"].startswith("quant.")]
     return not any(row["compute"].startswith(("f", "bf")) for row in rows)
