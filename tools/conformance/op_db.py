@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.conformance.judge import CLASSES, EQUAL, WRONG, judge
-from tools.conformance.samples import DTYPES, UNDEFINED, operators, samples_of
+from tools.conformance.samples import DTYPES, operators, samples_of, undefined
 
 
 @dataclass
@@ -44,7 +44,7 @@ def run(entry: Any, name: str, dtype: str, count: int, emitted: int) -> Result:
     start, result = time.process_time(), Result(name, dtype)
     counts, reasons = Counter[str](), Counter[str]()
     for index, sample in enumerate(samples_of(entry, DTYPES[dtype], count)):
-        outcome = judge(sample, index < emitted, entry.name not in UNDEFINED)
+        outcome = judge(sample, index < emitted, undefined(entry.name, dtype))
         counts[outcome.kind] += 1
         if outcome.kind != EQUAL:
             reasons[f"{outcome.kind}: {outcome.reason}"] += 1

@@ -83,7 +83,7 @@ def test_what_differs_is_seen() -> None:
     assert difference([want.numpy()[None]], [want])
     assert difference([], [want])
     assert difference([np.array([1, 2])], [torch.tensor([1, 3])])
-    assert not difference([np.array([1, 2])], [torch.tensor([1, 3])], defined=False)
+    assert not difference([np.array([1, 2])], [torch.tensor([1, 3])], frozenset({0}))
 
 
 def test_processes_that_hang_or_die_are_wrong() -> None:
