@@ -31,21 +31,6 @@ def _raised(b: Builder, value: SSAValue) -> SSAValue:
     return value if shape_of(value) else reshape_to(b, value, (1,))
 
 
-@op("log_softmax.int", "_log_softmax.default", "special_log_softmax.int")
-def log_softmax(b: Builder, node: Node) -> Result:
-    """x - max - log(sum(exp(x - max))) along `dim`, in `dtype` when given."""
-    value, dtype = b.tensor(node, "self"), b.dtype(node)
-    dtype = "float32" if b.flag(node, "half_to_float") else dtype
-    value = value if dtype is None else b.cast(value, dtype)
-    raised = _raised(b, value)
-    axis = axis_of(b.integer(node, "dim"), len(shape_of(raised)))
-    if 0 in shape_of(value):
-        return value
-    moved = subtract(b, raised, b.add(nn.AmaxOp(raised, (axis,), True)))
-    total = b.add(nn.SumOp(b.add(nn.ExpOp(moved)), (axis,), True))
-    return reshape_to(b, subtract(b, moved, unary(b, "log", total)), shape_of(value))
-
-
 @op("logsumexp.default", "special_logsumexp.default")
 def logsumexp(b: Builder, node: Node) -> Result:
     """max + log(sum(exp(x - max))); where the maximum is infinite it counts as 0."""

@@ -18,12 +18,7 @@ torch: Any = pytest.importorskip("torch")
 from architectures import ARCHITECTURES, build  # noqa: E402
 
 FORMS = ("non-strict", "strict", "decomposed")
-WAITING = {
-    "vit", "deit", "transformer_encoder",
-    "conformer", "wav2vec", "alexnet", "gpt2", "llama", "t5", "yolo", "centernet", "swin", "srresnet",
-    "vae_decoder", "stylenet", "pointnet", "nerf", "dlrm", "siamese", "capsules", "gcn", "moe", "crnn",
-    "lstm_tagger", "bilstm_tagger", "gru", "rnn", "lstm_cell", "unet_transposed", "unet_resize", "deeplab", "fpn",
-}  # fmt: skip
+WAITING = {"centernet", "swin", "dlrm", "deit"}
 
 
 def exported(model: Any, inputs: Any, form: str) -> Any:

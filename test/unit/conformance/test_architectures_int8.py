@@ -17,8 +17,7 @@ import qcomp
 torch: Any = pytest.importorskip("torch")
 from architectures import ARCHITECTURES, build  # noqa: E402
 
-WAITING = {"unet_transposed", "unet_resize", "fpn"}
-CASES = [(n, quantizer) for n, entry in ARCHITECTURES.items() for quantizer in entry.quantizers if n not in WAITING]
+CASES = [(name, quantizer) for name, entry in ARCHITECTURES.items() for quantizer in entry.quantizers]
 
 
 def test_there_are_enough() -> None:

@@ -17,10 +17,7 @@ from cases import CASES, Case  # noqa: E402
 QUANTIZERS = ("xnnpack", "x86")
 NOT_BY_X86 = {"same_padding_of_an_even_kernel"}
 """torchao's X86 quantizer fails on a convolution with padding='same': "conv2d is not an aten conv2d operator"."""
-WAITING = {
-    "numbers_beside_integers", "resize_is_done_on_reals", "mask_of_the_lowest_float", "symbolic_batch",
-    "layers_in_branches",
-}  # fmt: skip
+WAITING = {"symbolic_batch", "layers_in_branches"}
 
 
 def named() -> list[tuple[str, Case]]:

@@ -36,8 +36,8 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "none of the best": (lambda x: x.topk(0, 1), (X,)),
     "order": (lambda x: (x.sort(), x.sort(1, descending=True), x.argsort(0), x.sort(stable=True, dim=0)), (X,)),
     "order of equals": (lambda x: (x.sort(stable=True, dim=1), x.sort(stable=True, dim=1, descending=True)), (TIES,)),
-    "order of odd numbers": (lambda x: (x.sort(stable=True, dim=1), x.sort(stable=True, dim=1, descending=True)), (ODD,)),
-    "order of integers": (lambda x: (x.sort(stable=True, dim=1), x.argsort(2, stable=True)), (N,)),
+    "order of odd numbers": (lambda x: (x.sort(1), x.sort(stable=True, dim=1, descending=True)), (ODD,)),
+    "order of integers": (lambda x: (x.sort(stable=True, dim=1), torch.argsort(x, dim=2, stable=True)), (N,)),
     "running": (lambda x: (x.cumsum(1), x.cumprod(2), x.cumsum(0)), (N,)),
     "running in int64": (lambda x: (x.cumsum(1), x.cumsum(0, dtype=torch.int32)), (N.to(torch.int8),)),
 }
