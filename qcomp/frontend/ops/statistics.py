@@ -124,3 +124,26 @@ def _norm(b: Builder, value: SSAValue, axes: list[int], order: Number) -> SSAVal
     if order == -inf:
         return b.add(nn.NegOp(b.add(nn.AmaxOp(b.add(nn.NegOp(size)), axes, True))))
     raise QcompError(f"a norm of order {order}", code="unsupported-op", hint="0, 1, 2, inf and -inf are")
+
+
+def _not_zero(b: Builder, node: Node, invert: bool) -> SSAValue:
+    """Whether any element over `dim` is not 0; inverted: is 0. Counted in float32, which never misses one."""
+    value = b.tensor(node, "self")
+    axes, shape = axes_of(b, node, value), fixed_shape(value)
+    hit = b.cast(compare(b, "eq" if invert else "ne", _raised(b, value), b.scalar(0, dtype_of(value))), "float32")
+    count = b.add(nn.SumOp(hit, axes or [0], True))
+    found = compare(b, "eq" if invert else "ne", count, 0.0)
+    found = b.cast(found, "uint8") if dtype_of(value) == "uint8" else found
+    return _shaped(b, node, found, shape, axes or [0])
+
+
+@op("any.default", "any.dim", "any.dims")
+def any_(b: Builder, node: Node) -> Result:
+    """Whether an element is not 0."""
+    return _not_zero(b, node, False)
+
+
+@op("all.default", "all.dim", "all.dims")
+def all_(b: Builder, node: Node) -> Result:
+    """Whether no element is 0."""
+    return _not_zero(b, node, True)

@@ -18,7 +18,7 @@ torch: Any = pytest.importorskip("torch")
 from architectures import ARCHITECTURES, build  # noqa: E402
 
 FORMS = ("non-strict", "strict", "decomposed")
-WAITING = {"centernet", "swin", "dlrm", "deit"}
+WAITING = {"centernet", "swin", "dlrm", "stylenet"}
 
 
 def exported(model: Any, inputs: Any, form: str) -> Any:

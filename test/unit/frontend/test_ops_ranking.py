@@ -38,6 +38,9 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "order of equals": (lambda x: (x.sort(stable=True, dim=1), x.sort(stable=True, dim=1, descending=True)), (TIES,)),
     "order of odd numbers": (lambda x: (x.sort(1), x.sort(stable=True, dim=1, descending=True)), (ODD,)),
     "order of integers": (lambda x: (x.sort(stable=True, dim=1), torch.argsort(x, dim=2, stable=True)), (N,)),
+    "truth": (lambda x: (x.any(), (x > 0).any(1), x.bool().all(2, keepdim=True), x.all(0)), (N,)),
+    "truth of nothing": (lambda x: (x[:0].any(0), x[:0].all(0), x[:0].any(), x[:0].all()), (X,)),
+    "truth in uint8": (lambda x: (x.to(torch.uint8).any(1), x.to(torch.uint8).all()), (N,)),
     "running": (lambda x: (x.cumsum(1), x.cumprod(2), x.cumsum(0)), (N,)),
     "running in int64": (lambda x: (x.cumsum(1), x.cumsum(0, dtype=torch.int32)), (N.to(torch.int8),)),
 }
