@@ -153,6 +153,10 @@ def _pools(aten: Any) -> dict[type[Operation], Kernel]:
         flags = (list(ints(op.dilation)), bool(op.ceil_mode.value.data))
         return getattr(aten, f"max_pool{op.SPATIAL}d")(values[0], *window(op), *flags)
 
+    def max_pool_indices(op: nn.MaxPoolIndicesOp, values: Values) -> Any:
+        flags = (list(ints(op.dilation)), bool(op.ceil_mode.value.data))
+        return getattr(aten, f"max_pool{op.SPATIAL}d_with_indices")(values[0], *window(op), *flags)[1]
+
     def adaptive(kind: str, op: nn.AdaptivePoolOp, values: Values) -> Any:
         return getattr(aten, f"adaptive_{kind}_pool{op.SPATIAL}d")(values[0], list(ints(op.output_size)))
 
@@ -161,6 +165,7 @@ def _pools(aten: Any) -> dict[type[Operation], Kernel]:
 
     return {
         **dict.fromkeys(nn.MAX_POOLS, max_pool),
+        **dict.fromkeys(nn.MAX_POOL_INDICES, max_pool_indices),
         **dict.fromkeys(nn.AVG_POOLS, avg_pool),
         **dict.fromkeys(nn.ADAPTIVE_AVG_POOLS, lambda op, v: adaptive("avg", op, v)),
         **dict.fromkeys(nn.ADAPTIVE_MAX_POOLS, lambda op, v: adaptive("max", op, v)[0]),

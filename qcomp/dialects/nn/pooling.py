@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
@@ -92,10 +92,12 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     return count
 
 
-class MaxPoolOp(PoolOp):
-    """The largest element of each window; padding never wins."""
+class ExtremePoolOp(PoolOp):
+    """About the largest element of each window; padding never wins."""
 
     dilation = prop_def(DenseArrayBase)
+    ELEMENT: ClassVar[Attribute | None] = None
+    """What the result holds, unless it is elements of the input."""
 
     def __init__(
         self, value: SSAValue, kernel_size: Shape, stride: Shape, padding: Shape = (), dilation: Shape = (),
@@ -104,7 +106,7 @@ class MaxPoolOp(PoolOp):
         padding, dilation = padding or (0,) * self.SPATIAL, dilation or (1,) * self.SPATIAL
         if result_type is None:
             sizes = pooled_shape(shape(value), kernel_size, stride, padding, dilation, ceil_mode)
-            result_type = tensor_of(tensor(value).element_type, sizes)
+            result_type = tensor_of(self.ELEMENT or tensor(value).element_type, sizes)
         super().__init__(
             operands=[value],
             result_types=[result_type],
@@ -117,6 +119,19 @@ class MaxPoolOp(PoolOp):
     @property
     def dilation_sizes(self) -> Shape:
         return ints(self.dilation)
+
+
+class MaxPoolOp(ExtremePoolOp):
+    """The largest element of each window."""
+
+
+class MaxPoolIndicesOp(ExtremePoolOp):
+    """Where the first of the largest elements of each window lies: its number within the channel, row-major."""
+
+    ELEMENT: ClassVar[Attribute | None] = i64
+
+    def infer_element(self) -> Attribute:
+        return i64
 
 
 class AvgPoolOp(PoolOp):
@@ -201,6 +216,22 @@ class MaxPool3dOp(MaxPoolOp):
     """3-d max pool."""
 
     name = "nn.max_pool3d"
+    SPATIAL: ClassVar[int] = 3
+
+
+@irdl_op_definition
+class MaxPoolIndices2dOp(MaxPoolIndicesOp):
+    """Indices of a 2-d max pool."""
+
+    name = "nn.max_pool2d_indices"
+    SPATIAL: ClassVar[int] = 2
+
+
+@irdl_op_definition
+class MaxPoolIndices3dOp(MaxPoolIndicesOp):
+    """Indices of a 3-d max pool."""
+
+    name = "nn.max_pool3d_indices"
     SPATIAL: ClassVar[int] = 3
 
 
@@ -316,4 +347,5 @@ ADAPTIVE_AVG_POOLS = (AdaptiveAvgPool2dOp, AdaptiveAvgPool3dOp)
 ADAPTIVE_MAX_POOLS = (AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp)
 POOLS = (*MAX_POOLS, *AVG_POOLS, *ADAPTIVE_AVG_POOLS, *ADAPTIVE_MAX_POOLS)
 """Every op that slides or spreads windows."""
-POOLING = (*POOLS, MeanOp, SumOp, AmaxOp)
+MAX_POOL_INDICES = (MaxPoolIndices2dOp, MaxPoolIndices3dOp)
+POOLING = (*POOLS, *MAX_POOL_INDICES, MeanOp, SumOp, AmaxOp)

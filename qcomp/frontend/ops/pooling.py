@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pooling; indices are not offered. One-dimensional forms get a dimension of 1 in front of the pooled one."""
+"""Pooling; adaptive pools offer no indices. One-dimensional forms get a dimension of 1 in front of the pooled one."""
 
 from __future__ import annotations
 
@@ -63,8 +63,15 @@ def max_pool(b: Builder, node: Node) -> Result:
 
 @op("max_pool1d_with_indices.default", "max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
 def max_pool_with_indices(b: Builder, node: Node) -> Result:
-    """The same; the indices are not offered."""
-    return [_max_pool(b, node), None]
+    """The same, and where those elements lie."""
+    spatial, value = _spatial(node), b.tensor(node, "self")
+    kernel, stride, padding = _window(b, node, spatial)
+    dilation, ceil = b.sizes(node, "dilation", spatial, (1,)), b.flag(node, "ceil_mode")
+    if spatial > 1:
+        make = nn.MaxPoolIndices2dOp if spatial == 2 else nn.MaxPoolIndices3dOp
+        return [_max_pool(b, node), b.add(make(value, kernel, stride, padding, dilation, ceil))]
+    sizes = ((1, *kernel), (1, *stride), (0, *padding), (1, *dilation))
+    return [_max_pool(b, node), _as_2d(b, value, lambda image: b.add(nn.MaxPoolIndices2dOp(image, *sizes, ceil)))]
 
 
 @op("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")

@@ -44,6 +44,11 @@ def _max_pool(op: nn.MaxPoolOp, arrays: Arrays) -> Array:
     return pooling.max_pool(arrays[0], window_of(op))
 
 
+@meaning(*nn.MAX_POOL_INDICES)
+def _max_pool_indices(op: nn.MaxPoolIndicesOp, arrays: Arrays) -> Array:
+    return pooling.max_pool_indices(arrays[0], window_of(op))
+
+
 def divisor_of(op: nn.AvgPoolOp) -> tuple[bool, int | None]:
     """(count_include_pad, divisor_override)."""
     override = op.divisor_override

@@ -69,6 +69,23 @@ def max_pool(x: Array, window: Window, lowest: float | None = None) -> Array:
     return result
 
 
+def max_pool_indices(x: Array, window: Window) -> Array:
+    """The row-major number of the first of the largest elements of each window, or of the last NaN, as torch has it."""
+    sizes = x.shape[-len(window.kernel) :]
+    out = window.output(sizes)
+    borders = window.borders(sizes)
+    numbers = pad_spatial(np.arange(int(np.prod(sizes))).reshape(sizes), borders, -1)
+    padded = pad_spatial(x, borders)
+    best = np.zeros((*x.shape[: -len(out)], *out), x.dtype)
+    found = np.full(best.shape, -1, np.int64)
+    frame = (window.kernel, window.stride, window.dilation, out)
+    for (_, view), (_, number) in zip(taps(padded, *frame), taps(numbers, *frame), strict=True):
+        better = (number >= 0) & ((view > best) | np.isnan(view) | (found < 0))
+        np.copyto(best, view, where=better)
+        np.copyto(found, np.broadcast_to(number, found.shape), where=better)
+    return found
+
+
 def avg_pool(x: Array, window: Window, count_include_pad: bool = True, divisor: int | None = None) -> Array:
     """The mean of each window: elements added one after the other in row-major order, in x's dtype, then divided."""
     require_float(x, "average pool")

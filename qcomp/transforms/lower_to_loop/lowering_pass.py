@@ -21,7 +21,7 @@ _TOPICS = (
     "writing",
     "along", "binary", "functions",
     "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
-    "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
+    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
 )  # fmt: skip
 
 

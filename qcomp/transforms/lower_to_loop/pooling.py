@@ -121,13 +121,14 @@ def _pool(
     rank = len(source.sizes)
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
     axes = tuple(
-        (dim, _sliding(source.sizes[dim], target.sizes[dim], kernel_size[i], stride[i], padding[i], dilation[i]))
+        (dim, sliding(source.sizes[dim], target.sizes[dim], kernel_size[i], stride[i], padding[i], dilation[i]))
         for i, dim in enumerate(range(rank - op.SPATIAL, rank))
     )
     _reduce(lowering, op.location, op.name, kind, source, target, axes, tuple(range(rank)), counts)
 
 
-def _sliding(size: int, count: int, taps: int, stride: int, padding: int, dilation: int) -> Axis:
+def sliding(size: int, count: int, taps: int, stride: int, padding: int, dilation: int) -> Axis:
+    """A window that slides over `size` elements and stops at `count` places."""
     last = (count - 1) * stride - padding + (taps - 1) * dilation
     return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or last >= size)
 

@@ -126,6 +126,13 @@ EXACT: dict[str, Case] = {
         ),
         (r(2, 3, 5, 7),),
     ),
+    "max pool indices": (
+        lambda x: (
+            F.max_pool2d(x, 3, 2, 1, 1, True, return_indices=True), F.max_pool1d(x[0], 2, 1, 0, 2, return_indices=True),
+            F.max_pool3d(x[:, :, None], (1, 2, 3), 1, (0, 1, 1), return_indices=True),
+        ),
+        (r(2, 3, 5, 7).round(),),
+    ),
     "max pool ints": (lambda x: F.max_pool2d(x, 2, 1), (ints(2, 3, 5, 6, dtype=torch.int32),)),
     "nearest": (
         lambda x: (

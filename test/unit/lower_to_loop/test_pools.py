@@ -53,3 +53,15 @@ def test_integers() -> None:
     large = p.given(p.rng.integers(-(2**63), 2**63 - 1, (2, 3, 5, 6)), i64)
     results = [p.add(nn.MaxPool2dOp(value, (2, 3), (1, 2), (1, 1))) for value in (small, large)]
     three_way.check(p.module(*results), *p.arrays)
+
+
+def test_indices() -> None:
+    """With ties, NaN, windows that reach over the edge; of codes, of an image inside a program."""
+    p = Program(9)
+    x, q = p.input((2, 7, 9, 6)), p.input((2, 5, 4, 5, 6), A)
+    p.arrays[0][:] = np.round(p.arrays[0])
+    p.arrays[0].reshape(-1)[:20:4] = [np.nan, -np.inf, -np.inf, np.inf, np.inf]
+    image = p.add(nn.MaxPool2dOp(x, (1, 1), (1, 1)))
+    results = [p.add(nn.MaxPoolIndices2dOp(value, (3, 2), (2, 1), (1, 1), (2, 1), True)) for value in (x, image)]
+    results.append(p.add(nn.MaxPoolIndices3dOp(q, *WINDOW)))
+    three_way.check(p.module(*results), *p.arrays)

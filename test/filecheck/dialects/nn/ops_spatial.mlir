@@ -54,3 +54,12 @@ func.func @sampling(%x: tensor<2x3x4x5xf32>, %g: tensor<2x6x7x2xf32>) {
   %near = nn.grid_sample %x, %g {mode = "nearest", padding_mode = "border", align_corners = true} : (tensor<2x3x4x5xf32>, tensor<2x6x7x2xf32>) -> tensor<2x3x6x7xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @indices_of(
+// CHECK-NEXT:      %deep = nn.max_pool3d_indices %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = true, dilation = array<i64: 2, 1, 1>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x3x4x3xi64>
+// CHECK-NEXT:      %flat = nn.max_pool2d_indices %u {kernel_size = array<i64: 2, 2>, stride = array<i64: 1, 2>, padding = array<i64: 0, 1>, ceil_mode = false, dilation = array<i64: 1, 1>} : tensor<3x5x6xf32> -> tensor<3x4x4xi64>
+func.func @indices_of(%x: tensor<2x3x5x6x7xf32>, %u: tensor<3x5x6xf32>) {
+  %deep = nn.max_pool3d_indices %x {kernel_size = array<i64: 2, 2, 3>, stride = array<i64: 1, 2, 2>, padding = array<i64: 0, 1, 0>, ceil_mode = true, dilation = array<i64: 2, 1, 1>} : tensor<2x3x5x6x7xf32> -> tensor<2x3x3x4x3xi64>
+  %flat = nn.max_pool2d_indices %u {kernel_size = array<i64: 2, 2>, stride = array<i64: 1, 2>, padding = array<i64: 0, 1>, ceil_mode = false, dilation = array<i64: 1, 1>} : tensor<3x5x6xf32> -> tensor<3x4x4xi64>
+  func.return
+}
