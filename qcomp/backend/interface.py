@@ -129,6 +129,8 @@ class Interface:
 
 def _port(data: Mapping[str, Any]) -> Port:
     shape: Any = tuple(map(from_plain, data["shape"]))
+    if np.dtype(data["dtype"]).kind not in "biuf":
+        raise ValueError("a port's elements are numbers")  # objects would be pointers from the file's author
     return Port(**{**data, "shape": shape})
 
 

@@ -61,6 +61,8 @@ class Manifest:
         """The manifest of the artifact in `folder`. Raises QcompError when there is none that this qcomp reads."""
         try:
             text = (folder / FILE_NAME).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise QcompError(f"{folder / FILE_NAME} is damaged", code="artifact") from None
         except OSError:
             raise QcompError(f"{folder} is no saved artifact: it has no {FILE_NAME}", code="artifact") from None
         try:
@@ -74,7 +76,7 @@ class Manifest:
             interface: Any = Interface.from_json(data["interface"])
             arena: Any = from_plain(data["arena_bytes"])
             manifest = Manifest(**{**data, "interface": interface, "arena_bytes": arena})
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise QcompError(f"{folder / FILE_NAME} is damaged", code="artifact") from None
         _check_names(folder, manifest)
         return manifest

@@ -374,3 +374,22 @@ def test_no_byte_beyond_a_buffer(module: Callable[[], ModuleOp], target: str, tm
     qcomp.compile(module(), target=target, opt_level=1).save(tmp_path / "out")
     done = run_c("gcc", tmp_path / "out", ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: "[" * 100_000,
+        lambda text: "\udcff" + text,
+        lambda text: text.replace('"dtype": "float32"', '"dtype": "object"'),
+        lambda text: text.replace('"dtype": "float32"', '"dtype": "nosuch"'),
+        lambda text: text.replace('"dtype": "float32"', '"dtype": 7'),
+    ],
+)
+def test_manifests_that_mean_harm(folder: Path, tmp_path: Path, edit: Callable[[str], str]) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(folder, copied)
+    text = (copied / "manifest.json").read_text(encoding="utf-8")
+    (copied / "manifest.json").write_bytes(edit(text).encode("utf-8", "surrogateescape"))
+    with pytest.raises(QcompError, match=r"manifest\.json is damaged"):
+        qcomp.load(copied)
