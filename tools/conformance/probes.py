@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls of single aten ops, taken from graphs that torch makes of its own operator samples."""
+"""Calls of single aten ops, taken from runs of torch's own operator samples."""
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tools.conformance.probes_by_hand import by_hand
 from tools.conformance.samples import Sample, operators, samples_of
@@ -72,18 +72,18 @@ def probe_of(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Probe:
     return Probe(target, leaves, structure, places, tuple(leaves[i] for i in places), coded)
 
 
-class _Recorder(torch.fx.Interpreter):
-    """Runs a graph and keeps the calls of wanted ops."""
+class _Recorder(TorchDispatchMode):
+    """Keeps the calls of wanted ops while eager torch runs: all, or (`early`) before torch takes ops apart."""
 
-    def __init__(self, module: torch.fx.GraphModule, found: dict[str, list[Probe]]):
-        super().__init__(module)
+    def __init__(self, found: dict[str, list[Probe]], early: bool):
+        super().__init__(*([torch._C.DispatchKey.PreDispatch] if early else []))  # pyright: ignore
         self.found = found
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        kept = self.found.get(op_name(target))
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kept = self.found.get(op_name(func))
         if kept is not None and len(kept) < _CALLS:
-            kept.append(probe_of(target, args, kwargs))
-        return super().call_function(target, args, kwargs)
+            kept.append(probe_of(func, args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
 
 
 def op_name(target: object) -> str:
@@ -92,19 +92,17 @@ def op_name(target: object) -> str:
 
 
 def probes(wanted: Sequence[str]) -> dict[str, list[Probe]]:
-    """At most two calls for each op in `wanted`; those by hand come first. Takes minutes."""
+    """At most two calls for each op in `wanted`; those by hand come first."""
     found = probes_by_hand(wanted)
-    for index, sample in enumerate(_samples()):
-        if index % 100 == 0:
-            sys.stderr.write(f"{index} samples, {sum(map(bool, found.values()))} of {len(found)} ops have a probe\n")
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                program: Any = torch.export.export(sample, sample.inputs, strict=False)
-                for form in (program, program.run_decompositions()):
-                    _Recorder(form.module(), found).run(*(value.clone() for value in sample.inputs))
-            except Exception:  # torch cannot export or run the sample; others follow
-                continue
+    for sample in _samples():
+        for early in (True, False):
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    with _Recorder(found, early):
+                        sample(*(value.clone() for value in sample.inputs))
+                except Exception:  # torch does not run the sample under a mode; others follow
+                    continue
     return found
 
 

@@ -11,7 +11,6 @@ import pytest
 from eager import Call, compare, ints, r
 
 import qcomp
-from qcomp.errors import QcompError
 from qcomp.frontend import from_torch
 
 torch: Any = pytest.importorskip("torch")
@@ -91,16 +90,3 @@ def test_in_c() -> None:
     assert artifact.module is not None
     for found, same in zip(artifact.run(arrays), qcomp.interpret(artifact.module, *arrays), strict=True):
         assert np.array_equal(found, same)
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda x: torch.linalg.vector_norm(x, 3.0), "a norm of order 3"),
-        (lambda x: x.repeat(1, 1, 4000).sort(), "the order of 20000"),
-        (lambda x: torch.eye(5000) + x[0, 0, 0], "an identity matrix of 5000"),
-    ],
-)
-def test_refused(function: Callable[..., Any], message: str) -> None:
-    with pytest.raises(QcompError, match=message):
-        from_torch(torch.export.export(Call(function), (X,)))
