@@ -252,15 +252,20 @@ def _memref(value: SSAValue) -> MemRef:
 
 
 def kernel(
-    name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr
+    name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr, sizes: Sequence[int] = ()
 ) -> tuple[FuncOp, Builder, list[SSAValue]]:
-    """An empty private function over buffers, a builder for its body, and its arguments."""
+    """An empty private function over buffers, a builder for its body, and its arguments.
+
+    sizes: what its body computes with besides the sizes of its arguments.
+    """
     kinds = [kind for _, kind in arguments]
     block = Block(arg_types=kinds)
     for value, (hint, _) in zip(block.args, arguments, strict=True):
         value.name_hint = hint
     func = FuncOp(name, FunctionType.from_lists(kinds, []), Region(block), visibility="private")
-    declare_symbols(func, [Symbol(name) for name in symbols_of(size for kind in kinds for size in sizes_of(kind))])
+    declare_symbols(
+        func, [Symbol(name) for name in symbols_of([*sizes, *(size for kind in kinds for size in sizes_of(kind))])]
+    )
     func.location = where
     return func, Builder(block), list(block.args)
 

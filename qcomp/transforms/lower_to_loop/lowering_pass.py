@@ -21,7 +21,8 @@ _TOPICS = (
     "writing",
     "along", "binary", "functions",
     "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
-    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "softmax", "transposed", "unary",
+    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "sizes", "softmax",
+    "transposed", "unary",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
@@ -29,7 +30,7 @@ from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contracti
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
-from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, regions
+from qcomp.transforms.lower_to_loop.tiles import NOMINAL, Tile, choose_tile, regions
 from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values
 from qcomp.transforms.lower_to_loop.whole_matmul import lower_whole_matmul
 
@@ -141,7 +142,8 @@ def _by_tensor(
     if plan is not None and left[-1] > _LARGEST_INNER:
         raise QcompError(f"matmul of codes over {left[-1]} elements is not lowered to loops", code="lower")
     lanes = lowering.target.lanes if lowering.target.lanes > 1 else _PLAIN_LANES
-    tile = choose_tile(lowering.target, 1, result[-2], result[-1], left[-1], 4 * left[-1])
+    rows, columns, inner = (NOMINAL if is_symbolic(size) else size for size in (*result[-2:], left[-1]))
+    tile = choose_tile(lowering.target, 1, rows, columns, inner, 4 * inner)
     tile = tile if lowering.target.lanes > 1 else _PLAIN_TILE
     spec = MatmulKernel(
         left, right, result, Epilogue(False) if plan is None else Epilogue.of(plan), lhs.unsigned,
@@ -187,6 +189,9 @@ class _Body:
 
     def emit(self) -> None:
         spec = self.spec
+        if is_symbolic(self.columns):
+            self._symbolic_columns()
+            return
         whole = self.columns // spec.lanes
         vectors = 0 if spec.epilogue.integer else min(spec.tile.vectors, whole)
         done = 0
@@ -199,6 +204,19 @@ class _Body:
             self._strips(done * spec.lanes, whole * spec.lanes, None)
         if self.columns > whole * spec.lanes:
             self._strips(whole * spec.lanes, self.columns, self.columns - whole * spec.lanes)
+
+    def _symbolic_columns(self) -> None:
+        """As `emit`, where how many columns there are depends on symbols: each part may be empty."""
+        lanes, done = self.spec.lanes, 0
+        for count in () if self.spec.epilogue.integer else dict.fromkeys((self.spec.tile.vectors, 1)):
+            stop = self.columns // (count * lanes) * (count * lanes)
+            self._tiles(done, stop, count)
+            done = stop
+        whole = self.columns // lanes * lanes
+        if done != whole:
+            self._strips(done, whole, None)
+        if self.columns != whole:
+            self._strips(whole, self.columns, self.columns - whole)
 
     def _tiles(self, first: int, last: int, vectors: int) -> None:
         """Columns in whole registers, `vectors` at a time, by `loop.contract`."""
@@ -224,7 +242,7 @@ class _Body:
     def _strips(self, first: int, last: int, valid: int | None) -> None:
         """Columns a register at a time, or what is left of one, a few rows together."""
         b, lanes = self.b, self.spec.lanes
-        step = lanes if valid is None else last - first
+        step = lanes if valid is None or is_symbolic(valid) else last - first
         with b.loop(first, last, step, kind="parallel") as column:
             for region in regions(Tile(1, _ROWS, 1), 1, self.rows):
                 with b.loop(region.left, region.right, region.columns, kind="parallel") as row:

@@ -10,6 +10,7 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop
+from qcomp.dialects.dim import is_symbolic
 from qcomp.interpreter.reference.reduction import PARTIALS
 from qcomp.transforms.lower_to_loop.builder import Builder, Index
 from qcomp.transforms.lower_to_loop.lanes import Chunk
@@ -22,7 +23,7 @@ LaneStep = Callable[[SSAValue, Index, Chunk], SSAValue]
 def lane_chunks(size: int) -> list[Chunk]:
     """`size` elements as tiles of 16, the last one possibly cut."""
     whole = size - size % PARTIALS
-    parts = [Chunk(0, whole, PARTIALS, (PARTIALS,))] if whole else []
+    parts = [Chunk(0, whole, PARTIALS, (PARTIALS,))] if whole != 0 else []
     if size != whole:
         parts.append(Chunk(whole, size, PARTIALS, (PARTIALS,), size - whole))
     return parts
@@ -48,7 +49,23 @@ def in_registers(b: Builder, size: int, acc: Tiles, step: Callable[[SSAValue, In
     with b.loop(0, whole, count, carry=acc) as nest:
         nest.carry(*steps(nest.carried, nest.index))
     rest = size - whole
+    if is_symbolic(rest):
+        return [_if_there(b, tile, whole + number, size, step) for number, tile in enumerate(nest.results)]
     return [*steps(nest.results[:rest], whole), *nest.results[rest:]]
+
+
+def _if_there(
+    b: Builder, tile: SSAValue, place: int, size: int, step: Callable[[SSAValue, Index], SSAValue]
+) -> SSAValue:
+    """`step` with the element at `place` if there is one."""
+    with b.loop(place, [place + 1, size], carry=[tile]) as nest:
+        nest.carry(step(nest.carried[0], nest.index))
+    return nest.results[0]
+
+
+def partial_count(size: int) -> int:
+    """The partial results that `size` elements give."""
+    return PARTIALS if is_symbolic(size) else min(PARTIALS, max(size, 1))
 
 
 def halved(tiles: Tiles, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, f32, i8
+from xdsl.dialects.builtin import LocationAttr, f32, i8, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
@@ -31,7 +32,7 @@ from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
 from qcomp.transforms.lower_to_loop.held import plain_element
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
-from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers
+from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers, partial_count
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ def _check(kind: str, source: Buffer, target: Buffer, count: int) -> None:
     if kind == "max" and source.encoding != target.encoding:
         raise QcompError("amax between different encodings is not lowered", code="lower")
     if kind == "add" and source.encoding is not None:
+        if is_symbolic(count):
+            raise QcompError("sums of codes need static sizes", code="lower")
         check_average(count, source.encoding)
 
 
@@ -177,7 +180,7 @@ class _Reduction:
         """A tile along a kept dimension: a tile for each partial result, then halved."""
         spec, b = self.spec, self.b
         size = spec.source.sizes[spec.last]
-        count = 1 if spec.source_codes is not None else min(PARTIALS, max(size, 1))
+        count = 1 if spec.source_codes is not None else partial_count(size)
 
         def step(acc: SSAValue, index: Index) -> SSAValue:
             indices[spec.last] = index
@@ -244,6 +247,9 @@ class _Reduction:
             zeros = (codes.zero_point * count + 2**31) % 2**32 - 2**31
             acc = b.add(loop.ToFloatOp(b.add(arith.SubiOp(acc, b.integer(zeros, shape)))))
             acc = b.add(arith.MulfOp(acc, b.real(codes.scale, shape)))
-        if spec.divisor != 1 or codes is not None:
+        if is_symbolic(spec.divisor):
+            number = b.add(arith.IndexCastOp(b.size(spec.divisor), i64))
+            acc = b.add(arith.DivfOp(acc, b.broadcast(b.add(loop.ToFloatOp(number)), shape)))
+        elif spec.divisor != 1 or codes is not None:
             acc = b.add(arith.DivfOp(acc, b.real(float(np.float32(spec.divisor)), shape)))
         return quantized(b, acc, spec.target_codes)

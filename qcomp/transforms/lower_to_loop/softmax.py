@@ -32,6 +32,7 @@ from qcomp.transforms.lower_to_loop.partials import (
     in_registers,
     kept,
     largest_in_lanes,
+    partial_count,
     sum_in_lanes,
 )
 from qcomp.transforms.lower_to_loop.reals import Reals
@@ -120,7 +121,7 @@ class _Row:
         with b.loop(0, size) as row:
             self._power(row.index, part, largest)
         m = Reals(b, part.shape)
-        start = [m.number(0.0)] * min(PARTIALS, size)
+        start = [m.number(0.0)] * partial_count(size)
         acc = in_registers(
             b, size, start, lambda old, index: m.add(old, self._load(self.y, self.spec.target, index, part))
         )

@@ -42,7 +42,7 @@ def close(found: Any, want: Any) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", ["convnet"])
+@pytest.mark.parametrize("name", MODELS)
 def test_an_artifact_runs_at_all_sizes(name: str, target: str, tmp_path: Path):
     sample = MODELS[name]()
     artifact = qcomp.compile(exported(sample), target=target)
@@ -60,7 +60,7 @@ def test_an_artifact_runs_at_all_sizes(name: str, target: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", ["convnet"])
+@pytest.mark.parametrize("name", MODELS)
 def test_loops_mean_what_the_reference_means(name: str, target: str):
     sample = MODELS[name]()
     emitted = emit(exported(sample), target)
