@@ -33,6 +33,10 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--target", default="native", help="a name that `qcomp targets` lists; native: the best that runs here"
     )
+    parser.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE",
+        help="fix a symbolic size, by its name or by a place such as x.0; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="0 is plain, 3 is fastest")
     parser.add_argument("--numerics", default="float", help="how codes are rescaled: float")
     parser.add_argument("--verify-rewrites", action="store_true", help="hold every pass to its letter; takes long")
@@ -53,6 +57,7 @@ def compile_program(args: Namespace, name: str | None = None, samples: str | Non
     """The artifact of ``args.program`` by the options of `add_options`; `samples` is a file to calibrate with."""
     import qcomp
     from qcomp.cli.programs import checked_program
+    from qcomp.transforms.specialize_dims import parse_dims
 
     path = checked_program(args.program)
     return qcomp.compile(
@@ -62,6 +67,7 @@ def compile_program(args: Namespace, name: str | None = None, samples: str | Non
         numerics=args.numerics,
         name=name if samples is None else name or path.stem,
         verify=args.verify_rewrites,
+        dims=parse_dims(tuple(args.dim)),
     )
 
 
