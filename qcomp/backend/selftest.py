@@ -15,6 +15,7 @@ from qcomp.backend.interface import Port
 from qcomp.backend.target import ARENA_ALIGNMENT
 from qcomp.backend.weights import needs_math_h, number_lines
 from qcomp.dialects.constant import Array
+from qcomp.errors import QcompError
 
 STORED_BYTES = 1 << 20
 """Expected outputs beyond are not checked."""
@@ -82,6 +83,12 @@ def selftest_source(
 
     sizes: what the symbols are in this test.
     """
+    for port in (*inputs, *outputs):
+        if port.dtype not in _C_TYPES:
+            raise QcompError(
+                f"{port.name} is of {port.dtype}: artifacts with such inputs or outputs are not saved",
+                code="unsupported-type", hint="cast to float32 where the model begins and ends",
+            )  # fmt: skip
     stored = [array.reshape(-1)[: _stored(index, expected)] for index, array in enumerate(expected)]
     yield _head(name, stored, expected, bool(sizes)).encode()
     if any(array.dtype.kind == "f" for array in stored):

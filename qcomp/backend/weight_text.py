@@ -6,6 +6,7 @@ Every element becomes a row of a byte matrix that holds its text and zeros for u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,9 +28,19 @@ def decimal_lines(array: Array) -> Iterator[bytes]:
 
 
 def float_lines(array: Array) -> Iterator[bytes]:
-    """float32 as hexadecimal floats, which give back every bit; NaN and infinities by the names of math.h."""
+    """Hexadecimal floats, which give back every bit; NaN and infinities by the names of math.h."""
+    if array.dtype == np.float64:
+        for value in array.reshape(-1).tolist():
+            yield b"  %s,\n" % _double(value)
+        return
     for part in _parts(array):
         yield _lines(_hex_floats(part.astype(np.float32, copy=False)))
+
+
+def _double(value: float) -> bytes:
+    if math.isfinite(value):
+        return value.hex().encode()
+    return b"NAN" if math.isnan(value) else b"INFINITY" if value > 0 else b"-INFINITY"
 
 
 def string_lines(data: Bytes) -> Iterator[bytes]:

@@ -102,3 +102,10 @@ def test_numbers_by_python(dtype: Any) -> None:
     words = b"".join(number_lines(array)).decode().replace("\n", "").replace(" ", "").rstrip(",").split(",")
     values = [float.fromhex(w[:-1]) if w.endswith("f") and "x" in w else float(w.rstrip("f")) for w in words]
     assert same(np.array(values, np.float64).astype(dtype), array)
+
+
+def test_doubles_keep_their_bits() -> None:
+    values = np.array([0.1, -1e-310, np.pi, np.inf, -np.inf, np.nan])
+    text = b"".join(number_lines(values)).decode().replace("\n", "").replace(" ", "")
+    found = [float.fromhex(word.replace("INFINITY", "inf")) for word in text.split(",") if word]
+    assert np.array(found).tobytes()[:40] == values.tobytes()[:40] and np.isnan(found[5])
