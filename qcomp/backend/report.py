@@ -75,7 +75,9 @@ def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dic
 def _compute(op: Operation) -> str:
     """The numbers an op works on: "i8" and "i16" are codes."""
     values = [*op.operands, *op.results]
-    coded = [encoding for value in values if (encoding := encoding_of(value.type)) is not None]
+    # A bias in 32 bits is added to sums of products of what the others hold.
+    bias = op.bias if isinstance(op, nn.WeightedOp) else None
+    coded = [encoding for value in values if value is not bias and (encoding := encoding_of(value.type)) is not None]
     if coded and not isinstance(op, QuantizeOp | DequantizeOp):
         return f"i{max(encoding.width for encoding in coded)}"
     kinds = [str(cast(TensorType[Attribute], v.type).element_type) for v in values if encoding_of(v.type) is None]
