@@ -92,6 +92,21 @@ class Builder:
     _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     _made: int = 0
     _last_constant: Operation | None = None
+    outer: Builder | None = None
+    """The builder of the program around a subgraph: it holds the constants."""
+    import_body: Callable[[Graph, Block, Sequence[SSAValue]], list[SSAValue]] | None = None
+    """Fills a block with the nodes of a subgraph, given values for its inputs; returns its outputs."""
+
+    def nested(self, graph: Graph, block: Block) -> Builder:
+        """A builder of a subgraph."""
+        inner = Builder(graph, block, self.symbols, shared=self.shared, outer=self, import_body=self.import_body)
+        inner._constants = dict(self._constants)
+        return inner
+
+    def body(self, graph: Graph, block: Block, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+        """Fill `block` with the nodes of `graph`; its outputs."""
+        assert self.import_body is not None
+        return self.import_body(graph, block, inputs)
 
     def add(self, op: Operation) -> SSAValue:
         """Append `op` at the current location; its first result."""
@@ -112,6 +127,11 @@ class Builder:
     def add_constant(self, op: ConstantOp, name: str | None = None) -> SSAValue:
         """Insert a constant before all other ops, after the earlier constants."""
         op.location = location(name) if name else self.place or op.location
+        if self.outer is not None:
+            place, self.outer.place = self.outer.place, self.place
+            value = self.outer.add_constant(op, name)
+            self.outer.place = place
+            return value
         if self._last_constant is not None:
             self.block.insert_op_after(op, self._last_constant)
         elif self.block.first_op is not None:

@@ -71,15 +71,16 @@ class _Importer:
     """Runs the handlers over the live nodes. After a refusal it goes on with a stand-in, so that later ones show."""
 
     def __init__(self, graph: Graph, symbols: dict[str, int]):
-        self.graph = graph
+        self.graph: Graph = graph
         self.refusals: list[Refusal] = []
         if len(graph.inputs) > MAX_INPUTS:
             raise QcompError(f"the program takes {len(graph.inputs)} inputs, at most {MAX_INPUTS} are supported")
-        self.builder = Builder(graph, Block(), symbols, bindable=_bindable(graph))
+        self.builder: Builder = Builder(graph, Block(), symbols, bindable=_bindable(graph))
+        self.builder.import_body = self._body
         self.functional: Functional = functionalize(graph)
         self._unknown: set[str] = set()
         self._stand_ins = Block()
-        self._users = _first_users(self.functional)
+        self._users: dict[str, Node] = _first_users(self.functional)
         self._locations: dict[str, Location] = {}
         for reason, hint, node in self.functional.problems:
             self._refuse(node, reason, hint)
@@ -87,6 +88,30 @@ class _Importer:
         self._states()
         for pure in self.functional.nodes:
             self._node(pure)
+
+    def _body(self, graph: Graph, block: Block, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+        """The nodes of a subgraph in `block`; see `Builder.body`."""
+        outer = self.graph, self.builder, self.functional, self._users, self._unknown
+        self.builder = self.builder.nested(graph, block)
+        self.graph, self.functional, self._unknown = graph, functionalize(graph), set()
+        self._users = _first_users(self.functional)
+        try:
+            if self.functional.written:
+                raise QcompError("a subgraph that writes to its inputs is not supported", code="unsupported-op")
+            names = [entry.value.name for entry in graph.inputs if isinstance(entry.value, Ref)]
+            if len(names) != len(inputs):
+                raise QcompError(f"a subgraph of {len(names)} inputs is given {len(inputs)}", code="malformed-graph")
+            self.builder.values.update(zip(names, inputs, strict=True))
+            for reason, hint, node in self.functional.problems:
+                self._refuse(node, reason, hint)
+            for pure in self.functional.nodes:
+                self._node(pure)
+            if self._unknown or not all(isinstance(value, Ref) for value in self.functional.outputs):
+                raise QcompError("a subgraph that returns more than tensors is not supported", code="unsupported-op")
+            refs = [value for value in self.functional.outputs if isinstance(value, Ref)]
+            return [self.builder.plain(self.builder.of(value)) for value in refs]
+        finally:
+            self.graph, self.builder, self.functional, self._users, self._unknown = outer
 
     def _refuse(self, node: Node, reason: str, hint: str | None) -> None:
         target = "observer" if node.target == OBSERVE else node.target

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
@@ -15,6 +15,7 @@ from qcomp.dialects.binding import bind, check_sizes
 from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.conditions import size_conditions
+from qcomp.dialects.nn.control import CondOp, ScanOp, WhileOp, YieldOp, is_control, yielded
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.state import states_of
@@ -27,6 +28,8 @@ Observer = Callable[[Operation, tuple[Array, ...]], None]
 """Called after each op with the op and its results, as they are stored. Must not modify them."""
 
 MAX_CALLS = 100
+MAX_ITERATIONS = 1 << 20
+"""Of one loop whose end depends on data."""
 V = TypeVar("V")
 
 
@@ -145,23 +148,71 @@ class _Run(Generic[V]):
     def call(self, function: FuncOp, arguments: Sequence[V]) -> list[V]:
         if len(function.body.blocks) != 1:
             raise QcompError.at(function, "function must have one block to be interpreted", code="unsupported-op")
-        block = function.body.block
+        return self.block(function.body.block, dict(zip(function.body.block.args, arguments, strict=True)))
+
+    def block(self, block: Block, values: dict[SSAValue, V]) -> list[V]:
+        """Run `block` with its arguments and all it reads from outside in `values`; what it returns or yields."""
         if block not in self.last_uses:
             self.last_uses[block] = _last_uses(block)
         dying = self.last_uses[block]
-        values: dict[SSAValue, V] = dict(zip(block.args, arguments, strict=True))
         for op in block.ops:
             operands = [values[operand] for operand in op.operands]
+            results = self.control(op, operands, values) if is_control(op) else []
             for value in dying.get(op, ()):
                 values.pop(value, None)
-            if isinstance(op, ReturnOp):
+            if isinstance(op, ReturnOp | YieldOp):
                 return operands
-            results = self.evaluate(op, operands)
+            results = results or self.evaluate(op, operands)
             if self.observer is not None:
                 pairs = zip(results, op.result_types, strict=True)
                 self.observer(op, tuple(self._stored(value, kind) for value, kind in pairs))
             values.update((r, v) for r, v in zip(op.results, results, strict=True) if r.first_use is not None)
-        raise QcompError.at(function, "function does not return", code="verify")
+        place = block.parent_op()
+        assert place is not None
+        raise QcompError.at(place, "block does not return", code="verify")
+
+    def control(self, op: Operation, operands: list[V], values: dict[SSAValue, V]) -> list[V]:
+        """The results of an op with regions."""
+        match op:
+            case CondOp():
+                return self.block((op.then if self._holds(operands[0], op.condition) else op.orelse).block, values)
+            case WhileOp():
+                return self._while(op, operands, values)
+            case _:
+                return self._scan(cast(ScanOp, op), operands, values)
+
+    def _holds(self, value: V, flag: SSAValue) -> bool:
+        return bool(self._stored(value, flag.type).reshape(-1)[0])
+
+    def _while(self, op: WhileOp, carried: list[V], values: dict[SSAValue, V]) -> list[V]:
+        (flag,) = yielded(op.test)
+        for _ in range(MAX_ITERATIONS):
+            values.update(zip(op.test.block.args, carried, strict=True))
+            if not self._holds(self.block(op.test.block, values)[0], flag):
+                return carried
+            values.update(zip(op.body.block.args, carried, strict=True))
+            carried = self.block(op.body.block, values)
+        raise QcompError.at(op, f"does not end within {MAX_ITERATIONS} iterations", code="endless")
+
+    def _scan(self, op: ScanOp, operands: list[V], values: dict[SSAValue, V]) -> list[V]:
+        count = len(op.inits)
+        carried, inputs = operands[:count], operands[count:]
+        rows: list[list[Array]] = [[] for _ in op.outputs[count:]]
+        kinds = [value.type for value in yielded(op.body)[count:]]
+        for place in range(sizes_of(cast(TensorType[Attribute], op.inputs[0].type))[0]):
+            parts = [cast(V, cast(Any, value)[place]) for value in inputs]
+            values.update(zip(op.body.block.args, [*carried, *parts], strict=True))
+            results = self.block(op.body.block, values)
+            carried = results[:count]
+            for row, value, kind in zip(rows, results[count:], kinds, strict=True):
+                row.append(self._stored(value, kind))
+        return [*carried, *(self._stacked(row, out.type) for row, out in zip(rows, op.outputs[count:], strict=True))]
+
+    def _stacked(self, rows: list[Array], kind: Attribute) -> V:
+        plain = cast(TensorType[Attribute], kind)
+        stored = storage_type(plain)
+        empty = np.zeros(tuple(stored.get_shape()), numpy_dtype(stored.element_type))
+        return self.evaluator.load(np.stack(rows) if rows else empty, plain)
 
     def evaluate(self, op: Operation, operands: list[V]) -> list[V]:
         if not isinstance(op, CallOp):
@@ -180,12 +231,16 @@ class _Run(Generic[V]):
 
 
 def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """Values of `block` that nothing in it, regions included, reads after an op."""
     last: dict[SSAValue, Operation] = {}
     for op in block.ops:
-        for operand in op.operands:
-            last[operand] = op
+        for inner in op.walk() if op.regions else (op,):
+            last.update(dict.fromkeys(inner.operands, op))
+    own = {*block.args, *(result for op in block.ops for result in op.results)}
     dying: dict[Operation, list[SSAValue]] = {}
     for value, op in last.items():
+        if value not in own:
+            continue
         dying.setdefault(op, []).append(value)
     return dying
 

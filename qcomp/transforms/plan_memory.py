@@ -106,30 +106,53 @@ def scaled(size: int) -> tuple[int, int]:
 
 
 def lifetimes(main: FuncOp) -> dict[AllocOp, Interval]:
-    """First and last position at which each buffer is used, through views."""
+    """First and last position at which each buffer is used, through views.
+
+    Positions count all ops, those in regions after the op that holds them. A buffer from outside a loop that is used in
+    it is alive all through the loop.
+    """
     found: dict[AllocOp, Interval] = {}
     base: dict[SSAValue, AllocOp] = {}
-    for position, op in enumerate(main.body.block.ops):
+    spans = _loops(main)
+    for position, op in enumerate(main.body.walk()):
         if isinstance(op, AllocOp):
             kind = op.memref.type
             size, unit = scaled(loop.memref_bytes(kind))
             found[op] = Interval([op], -1, -1, size, unit=unit)
             base[op.memref] = op
-        elif isinstance(op, loop.ViewOp) and op.source in base:
+        elif isinstance(op, loop.ViewOp | loop.PartOp) and op.source in base:
             base[op.result] = base[op.source]
         else:
             for value in op.operands:
                 if value in base:
                     interval = found[base[value]]
-                    interval.first = position if interval.first < 0 else interval.first
-                    interval.last = position
+                    first, last = _span(op, base[value], spans) or (position, position)
+                    interval.first = first if interval.first < 0 else min(first, interval.first)
+                    interval.last = max(last, interval.last)
     return {op: interval for op, interval in found.items() if interval.first >= 0}
+
+
+def _loops(main: FuncOp) -> dict[Operation, tuple[int, int]]:
+    """First and last position of the loops of main."""
+    position = {op: place for place, op in enumerate(main.body.walk())}
+    found = [op for op in position if isinstance(op, loop.WhileOp | loop.ForOp)]
+    return {op: (position[op], max(position[inner] for inner in op.walk())) for op in found}
+
+
+def _span(op: Operation, buffer: AllocOp, spans: dict[Operation, tuple[int, int]]) -> tuple[int, int] | None:
+    """The positions of the outermost loop around `op` that does not hold `buffer`."""
+    found: tuple[int, int] | None = None
+    around = op.parent_op()
+    while around is not None and not around.is_ancestor(buffer):
+        found = spans[around] if around in spans else found
+        around = around.parent_op()
+    return found
 
 
 def join(main: FuncOp, found: dict[AllocOp, Interval]) -> list[Interval]:
     """Join intervals where a call may write its result over an operand that dies there."""
     base = _bases(main)
-    for position, op in enumerate(main.body.block.ops):
+    for position, op in enumerate(main.body.walk()):
         pairs = op.attributes.get(MAY_ALIAS) if isinstance(op, CallOp) else None
         if pairs is None:
             continue
@@ -157,10 +180,10 @@ def join(main: FuncOp, found: dict[AllocOp, Interval]) -> list[Interval]:
 
 def _bases(main: FuncOp) -> dict[SSAValue, AllocOp]:
     base: dict[SSAValue, AllocOp] = {}
-    for op in main.body.block.ops:
+    for op in main.body.walk():
         if isinstance(op, AllocOp):
             base[op.memref] = op
-        elif isinstance(op, loop.ViewOp) and op.source in base:
+        elif isinstance(op, loop.ViewOp | loop.PartOp) and op.source in base:
             base[op.result] = base[op.source]
     return base
 
@@ -219,7 +242,7 @@ class PlanMemoryPass(QcompPass):
 def _apply(main: FuncOp, decided: Plan) -> None:
     main.attributes[BOUND] = size_attribute(decided.bound)
     offsets = {buffer: item.place for item in decided.intervals for buffer in item.buffers}
-    dead = [op for op in main.body.block.ops if isinstance(op, AllocOp) and op not in offsets]
+    dead = [op for op in main.body.walk() if isinstance(op, AllocOp) and op not in offsets]
     arena = _add_arena(main, decided.arena) if decided.arena != 0 else None
     for op, offset in offsets.items():
         assert arena is not None

@@ -202,7 +202,8 @@ class _Recorder:
 
     def __call__(self, op: Operation, results: tuple[Array, ...]) -> None:
         self.values.update(zip(op.results, results, strict=True))
-        if self.problem is None and isinstance(op, CODE_OPS) and _on_codes(op):
+        known = all(operand in self.values for operand in op.operands)  # arguments of regions are not
+        if self.problem is None and known and isinstance(op, CODE_OPS) and _on_codes(op):
             self.problem = _check_op(op, [self.values[operand] for operand in op.operands], results[0])
 
 

@@ -78,6 +78,13 @@ class FunctionEmitter:
         match op:
             case loop.ForOp():
                 self._for(op)
+            case loop.IfOp():
+                self._if(op)
+            case loop.WhileOp():
+                self._while(op)
+            case loop.PartOp():
+                stride = math.prod(op.result.type.get_shape())
+                self.buffers[op.result] = f"({self.buffers[op.source]} + {self._scalar(op.index)} * {stride})"
             case loop.LoadOp():
                 self._load(op)
             case loop.StoreOp():
@@ -171,6 +178,25 @@ class FunctionEmitter:
     def _scalar(self, value: SSAValue) -> str:
         (unit,) = self.values[value]
         return unit
+
+    def _if(self, op: loop.IfOp) -> None:
+        self.line(f"if ({self._scalar(op.flag)} != 0) {{")
+        self._inside(op.then.block)
+        self.line("} else {")
+        self._inside(op.orelse.block)
+        self.line("}")
+
+    def _while(self, op: loop.WhileOp) -> None:
+        self.line("for (;;) {")
+        self._inside(op.test.block)
+        self.line(f"  if ({self._scalar(op.flag)} == 0) break;")
+        self._inside(op.body.block)
+        self.line("}")
+
+    def _inside(self, block: Block) -> None:
+        self._indent += 1
+        self._block(block)
+        self._indent -= 1
 
     def _for(self, op: loop.ForOp) -> None:
         bounds, step = op.constant_bounds(), op.step.value.data

@@ -21,10 +21,11 @@ from qcomp.dialects.loop.compute import (
     tile_like,
     tile_shape,
 )
-from qcomp.dialects.loop.control import ForOp, YieldOp, constant_map
+from qcomp.dialects.loop.control import ForOp, IfOp, WhileOp, YieldOp, constant_map
 from qcomp.dialects.loop.memory import (
     ConstantOp,
     LoadOp,
+    PartOp,
     StoreOp,
     ViewOp,
     access_properties,
@@ -48,6 +49,7 @@ from qcomp.dialects.loop.size import SizeOp
 Loop = Dialect(
     "loop",
     [
+        IfOp, WhileOp, PartOp,
         ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
         ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp, CompareOp, SelectOp, MaximumOp, MinimumOp, ScaleOp, TruncateOp,
         FillOp, ReduceOp, AngleOp, RemainderOp, SizeOp,
@@ -55,9 +57,9 @@ Loop = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "AngleOp", "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp",
-    "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "ReduceOp", "RemainderOp",
-    "RoundOp", "ScaleOp", "SelectOp", "SizeOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp", "YieldOp",
-    "access_properties", "constant_map",
+    "AngleOp", "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp", "IfOp",
+    "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "PartOp", "ReduceOp",
+    "RemainderOp", "RoundOp", "ScaleOp", "SelectOp", "SizeOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp",
+    "WhileOp", "YieldOp", "access_properties", "constant_map",
     "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import cast
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, IntegerType, StringAttr, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
@@ -15,6 +15,7 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -169,6 +170,52 @@ class ForOp(IRDLOperation):
         op = cls(lower, lower_operands, upper, upper_operands, step, inits, region, kind)
         op.attributes |= attributes.data if attributes else {}
         return op
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """``loop.if %flag {...} else {...}``: runs the first region unless the loaded byte is 0, else the second."""
+
+    name = "loop.if"
+    flag = operand_def(IntegerType(8))
+    then = region_def("single_block")
+    orelse = region_def("single_block")
+    traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$flag `:` type($flag) $then `else` $orelse attr-dict-with-keyword"
+
+    def __init__(self, flag: SSAValue, then: Block, orelse: Block):
+        super().__init__(operands=[flag], regions=[Region(then), Region(orelse)])
+
+
+@irdl_op_definition
+class WhileOp(IRDLOperation):
+    """``loop.while {... loop.yield %flag : i8} do {...}``: the second region as long as the first yields no 0."""
+
+    name = "loop.while"
+    test = region_def("single_block")
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$test `do` $body attr-dict-with-keyword"
+
+    def __init__(self, test: Block, body: Block):
+        super().__init__(regions=[Region(test), Region(body)])
+
+    @property
+    def flag(self) -> SSAValue:
+        """The byte that decides."""
+        return cast(YieldOp, self.test.block.last_op).values[0]
+
+    def verify_(self) -> None:
+        for region in (self.test, self.body):
+            if not isinstance(region.block.last_op, YieldOp):
+                raise VerifyException("a region ends with loop.yield")
+        values = cast(YieldOp, self.test.block.last_op).values
+        if [value.type for value in values] != [IntegerType(8)]:
+            raise VerifyException("the test yields an i8")
+        if cast(YieldOp, self.body.block.last_op).values:
+            raise VerifyException("the body yields nothing")
 
 
 def _constant(bound: AffineMap) -> int | None:

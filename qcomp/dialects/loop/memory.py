@@ -285,3 +285,28 @@ class ViewOp(IRDLOperation):
             raise VerifyException(f"{memref_bytes(result)} bytes from {offset} on do not lie inside {source}")
         if modulo(offset, element_bytes(result.element_type)) != 0:
             raise VerifyException("offset must be a multiple of the element size")
+
+
+@irdl_op_definition
+class PartOp(IRDLOperation):
+    """``loop.part %m[%i]``: the element `index` along dimension 0 of a buffer, as a buffer."""
+
+    name = "loop.part"
+    source = operand_def(MemRefType)
+    index = operand_def(IndexType)
+    result = result_def(MemRefType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source `[` $index `]` attr-dict `:` type($source) `to` type($result)"
+
+    def __init__(self, source: SSAValue, index: SSAValue):
+        kind = cast(MemRef, source.type)
+        super().__init__(
+            operands=[source, index], result_types=[MemRefType(kind.element_type, kind.get_shape()[1:])]
+        )
+
+    def verify_(self) -> None:
+        source, result = cast(MemRef, self.source.type), self.result.type
+        shape = source.get_shape()
+        if not shape or result != MemRefType(source.element_type, shape[1:]):
+            raise VerifyException("a part has the buffer's dimensions but the first")

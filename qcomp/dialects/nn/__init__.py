@@ -18,6 +18,7 @@ from qcomp.dialects.nn.contraction import (
     MatmulOp,
     WeightedOp,
 )
+from qcomp.dialects.nn.control import CONTROL, CondOp, ScanOp, WhileOp, YieldOp, is_control, yielded
 from qcomp.dialects.nn.dynamic import DynamicLinearOp
 from qcomp.dialects.nn.elementwise import (
     BINARY,
@@ -118,7 +119,7 @@ from qcomp.dialects.nn.writing import WRITING, IndexCopyOp, InsertSliceOp, Write
 Nn = Dialect(
     "nn",
     [
-        *WRITING,
+        *WRITING, *CONTROL,
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
         GridSampleOp, *SYMBOLIC, DynamicLinearOp,
         *FUNCTIONS, *INDEXING,
@@ -132,6 +133,7 @@ __all__ = [
     "AVG_POOLS",
     "BINARY",
     "CONTRACTIONS",
+    "CONTROL",
     "CONVOLUTIONS",
     "FUNCTIONS",
     "INDEXING",
@@ -175,6 +177,7 @@ __all__ = [
     "ClampAttr",
     "ClampOp",
     "CompareOp",
+    "CondOp",
     "ConstantOp",
     "Conv1dOp",
     "Conv2dOp",
@@ -246,5 +249,9 @@ __all__ = [
     "TanhOp",
     "UnaryOp",
     "WeightedOp",
+    "WhileOp",
     "WriteOp",
+    "YieldOp",
+    "is_control",
+    "yielded",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ def op(*targets: str) -> Callable[[Handler], Handler]:
 
     def register(handler: Handler) -> Handler:
         for target in targets:
-            name = target if target.count(".") > 1 else f"aten.{target}"
+            name = target if target.count(".") > 1 or target.startswith("higher_order.") else f"aten.{target}"
             if name in HANDLERS:
                 raise ValueError(f"two handlers for {name}")
             HANDLERS[name] = handler
@@ -40,7 +40,7 @@ def hint_for(target: str) -> str | None:
 
 _HINTS = {
     "wrap_with_autocast": "run_decompositions() of the exported program spells out the casts of autocast",
-    "higher_order.": "control flow: export the branch that is needed",
+    "higher_order.": "of control flow torch.cond, while_loop, scan and map are supported",
     "native_dropout": "call model.eval() before exporting",
     "bernoulli": "call model.eval() before exporting",
     "rand": "random ops have no place in inference: call model.eval() before exporting",

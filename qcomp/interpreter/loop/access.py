@@ -21,6 +21,7 @@ from qcomp.dialects.loop import (
     ConstantOp,
     LoadOp,
     LookupOp,
+    PartOp,
     SizeOp,
     StoreOp,
     ViewOp,
@@ -174,6 +175,11 @@ def view(w: Writer, op: ViewOp) -> None:
     w.assign(op.result, f"{w.read(op.source)}[{op.bytes_before}:]")
 
 
+def part(w: Writer, op: PartOp) -> None:
+    kind = op.result.type
+    w.assign(op.result, f"{w.read(op.source)}[{w.read(op.index)} * {memref_bytes(kind)}:]")
+
+
 def alloc(w: Writer, op: memref.AllocOp) -> None:
     kind = op.memref.type
     if op.dynamic_sizes or op.symbol_operands or DYNAMIC_INDEX in kind.get_shape():
@@ -198,6 +204,7 @@ RULES = {
     ConstantOp: constant,
     ViewOp: view,
     SizeOp: size,
+    PartOp: part,
     memref.AllocOp: alloc,
     memref.DeallocOp: dealloc,
 }

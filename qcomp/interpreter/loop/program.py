@@ -13,13 +13,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects.binding import bind
 from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
-from qcomp.dialects.loop import ForOp, memref_bytes, tile_shape
+from qcomp.dialects.loop import ForOp, IfOp, WhileOp, memref_bytes, tile_shape
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
 from qcomp.interpreter.loop import access, compute, real
 from qcomp.interpreter.loop.batching import plan
-from qcomp.interpreter.loop.runtime import Array, Bytes, allocate, element_dtype, padded
+from qcomp.interpreter.loop.runtime import MAX_ITERATIONS, Array, Bytes, allocate, element_dtype, padded
 from qcomp.interpreter.loop.writer import Writer, is_buffer
 from qcomp.interpreter.state import State
 
@@ -157,12 +157,33 @@ def _shapes(
 def _write_op(w: Writer, op: Operation) -> None:
     if isinstance(op, ForOp):
         _write_loop(w, op)
+    elif isinstance(op, IfOp):
+        _write_if(w, op)
+    elif isinstance(op, WhileOp):
+        _write_while(w, op)
     elif isinstance(op, func.CallOp):
         _write_call(w, op)
     elif type(op) in RULES:
         RULES[type(op)](w, op)
     else:
         raise QcompError.at(op, f"{op.name} has no meaning at the loop level", code="unsupported-op")
+
+
+def _write_if(w: Writer, op: IfOp) -> None:
+    for head, region in ((f"if {w.read(op.flag)} != 0:", op.then), ("else:", op.orelse)):
+        w.line(head)
+        with w.indented(op):
+            w.block(region.block, _write_op)
+            w.line("pass")
+
+
+def _write_while(w: Writer, op: WhileOp) -> None:
+    w.line(f"for _ in range({MAX_ITERATIONS}):")
+    with w.indented(op):
+        w.block(op.test.block, _write_op)
+        w.line(f"if {w.read(op.flag)} == 0: break")
+        w.block(op.body.block, _write_op)
+    w.line(f"else: endless({w.constant(op)})")
 
 
 def _write_call(w: Writer, op: func.CallOp) -> None:

@@ -129,6 +129,15 @@ def written(found: Array, value: Array, op: Operation) -> None:
         )
 
 
+MAX_ITERATIONS = 1 << 20
+"""Of one loop whose end depends on data."""
+
+
+def endless(op: Operation) -> None:
+    """Raise QcompError: a loop did not end."""
+    raise QcompError.at(op, f"does not end within {MAX_ITERATIONS} iterations", code="endless")
+
+
 def batches(ranges: Sequence[range], limit: int) -> Iterator[list[Array]]:
     """The product of `ranges` in row-major order, `limit` points at a time, as one array of values per range."""
     total = 1
@@ -150,6 +159,6 @@ NAMES = {
     "truncated_remainder": truncated_remainder, "batches": batches, "sole": sole, "written": written,
     **{f"i{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
     **{f"u{8 * size}": np.dtype(f"u{size}") for size in (1, 2, 4, 8)},
-    "i1": np.dtype(bool), "f32": np.dtype("f4"), "f64": np.dtype("f8"),
+    "endless": endless, "i1": np.dtype(bool), "f32": np.dtype("f4"), "f64": np.dtype("f8"),
 }  # fmt: skip
 """The global names of compiled functions. ``i8`` and its like are dtypes, named as the element types are."""

@@ -100,7 +100,7 @@ class Lowering:
         self._constants: dict[tuple[ConstantData, MemRef], SSAValue] = {}
         self._names: dict[str, int] = {}
         self._converted: dict[tuple[SSAValue, Layout], Buffer] = {}
-        self.block = Block()
+        self.block = self._entry = Block()
         self.own: set[SSAValue] = set()
         """Buffers that the caller gives to be changed: those of the state."""
         self.states = states_of(self.source)
@@ -160,7 +160,7 @@ class Lowering:
         self.buffers[value] = Buffer(place, sizes, Layout(False), encoding_of(value.type), element)
 
     def _operation(self, op: Operation) -> None:
-        if isinstance(op, nn.ConstantOp | ReturnOp):
+        if isinstance(op, nn.ConstantOp | ReturnOp | nn.YieldOp):
             return
         try:
             function = _LOWERINGS.get(type(op))
@@ -205,7 +205,7 @@ class Lowering:
                 f"the kernel of {op.name} needs static sizes", code="lower",
                 hint="give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims",
             )  # fmt: skip
-        if 0 in static_shape(op.results[0]):
+        if not nn.is_control(op) and 0 in static_shape(op.results[0]):
             self.define(op.results[0], op.location, Layout(False))
         else:
             function(self, op)
@@ -243,6 +243,21 @@ class Lowering:
     def used_up(self, value: SSAValue, op: Operation) -> bool:
         """Whether nothing after `op` reads `value`."""
         return all(self._positions[use.operation] <= self._positions[op] for use in value.uses)
+
+    def region(
+        self, source: Block, end: Callable[[], None], block: Block | None = None, head: Sequence[Operation] = ()
+    ) -> Block:
+        """A block (or `block`) with `head`, what the ops of a region become, and then what `end` adds."""
+        outer, converted, buffers = self.block, dict(self._converted), set(self.buffers)
+        self.block = block or Block()
+        self.block.add_ops(head)
+        for op in source.ops:
+            self._operation(op)
+        end()
+        inner, self.block, self._converted = self.block, outer, converted
+        for value in [value for value in self.buffers if value not in buffers]:
+            del self.buffers[value]
+        return inner
 
     def _main(self, results: Sequence[SSAValue]) -> FuncOp:
         old = self.source
@@ -286,7 +301,10 @@ class Lowering:
         key = (data, kind)
         if key not in self._constants:
             op = loop.ConstantOp(DataAttr(data), kind)
-            self.block.add_op(op)
+            if self.block is not self._entry and self._entry.first_op is not None:
+                self._entry.insert_op_before(op, self._entry.first_op)
+            else:
+                self._entry.add_op(op)
             self._constants[key] = op.result
         return self._constants[key]
 
@@ -369,9 +387,22 @@ class Lowering:
             return buffer.value
         if kind not in buffer.views:
             op = loop.ViewOp(buffer.value, 0, kind)
-            self.block.add_op(op)
+            self._beside(op, buffer.value)
             buffer.views[kind] = op.result
         return buffer.views[kind]
+
+    def _beside(self, op: Operation, value: SSAValue) -> None:
+        """Add `op` where all that can read `value` can read its result."""
+        owner = value.owner
+        block = owner if isinstance(owner, Block) else owner.parent
+        if block is self.block or block is None:
+            self.block.add_op(op)
+        elif isinstance(owner, Operation):
+            block.insert_op_after(op, owner)
+        elif block.first_op is not None:
+            block.insert_op_before(op, block.first_op)
+        else:
+            block.add_op(op)
 
     def call(
         self,
@@ -397,7 +428,7 @@ class Lowering:
 
 def root_of(buffer: SSAValue) -> SSAValue:
     """The buffer whose bytes a view shows."""
-    while isinstance(buffer.owner, loop.ViewOp):
+    while isinstance(buffer.owner, loop.ViewOp | loop.PartOp):
         buffer = buffer.owner.source
     return buffer
 

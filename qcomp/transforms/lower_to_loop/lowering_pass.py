@@ -18,6 +18,7 @@ from qcomp.transforms.lower_to_loop.driver import Lowering
 TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
 _TOPICS = (
+    "control",
     "writing",
     "along", "binary", "functions",
     "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
