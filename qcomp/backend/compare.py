@@ -27,12 +27,14 @@ from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.location import module_path, source_line
 from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.nn.control import is_control
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import evaluate_op, interpret
 from qcomp.interpreter.dispatch import real_value
 from qcomp.interpreter.reference.quantize import quantize
+from qcomp.interpreter.run import evaluate_control
 from qcomp.transforms.pipeline import run_passes
 
 
@@ -224,6 +226,9 @@ def _compare_layers(main: FuncOp, sample: list[Array], expected: _Expected, laye
     for op in block.ops:
         if isinstance(op, ReturnOp):
             return
+        if is_control(op):
+            values.update(zip(op.results, evaluate_control(op, values), strict=True))
+            continue
         result = op.results[0]
         values[result] = evaluate_op(op, [values[operand] for operand in op.operands])
         source = expected.named.get(result.name_hint or "")

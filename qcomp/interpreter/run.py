@@ -230,6 +230,11 @@ class _Run(Generic[V]):
         return self.evaluator.store(value, cast(TensorType[Attribute], kind))
 
 
+def evaluate_control(op: Operation, values: dict[SSAValue, Array]) -> list[Array]:
+    """The results of an op with regions; all that it and they read is in `values`."""
+    return _Run({}, NumpyEvaluator(), None).control(op, [values[operand] for operand in op.operands], dict(values))
+
+
 def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
     """Values of `block` that nothing in it, regions included, reads after an op."""
     last: dict[SSAValue, Operation] = {}

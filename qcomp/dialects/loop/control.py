@@ -180,12 +180,18 @@ class IfOp(IRDLOperation):
     flag = operand_def(IntegerType(8))
     then = region_def("single_block")
     orelse = region_def("single_block")
-    traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$flag `:` type($flag) $then `else` $orelse attr-dict-with-keyword"
 
     def __init__(self, flag: SSAValue, then: Block, orelse: Block):
         super().__init__(operands=[flag], regions=[Region(then), Region(orelse)])
+
+    def verify_(self) -> None:
+        for region in (self.then, self.orelse):
+            last = region.block.last_op
+            if not isinstance(last, YieldOp) or last.values:
+                raise VerifyException("a branch ends with loop.yield of nothing")
 
 
 @irdl_op_definition
