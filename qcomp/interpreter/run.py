@@ -15,7 +15,7 @@ from qcomp.dialects.binding import bind, check_sizes
 from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.conditions import size_conditions
-from qcomp.dialects.nn.control import CondOp, ScanOp, WhileOp, YieldOp, is_control, yielded
+from qcomp.dialects.nn.control import CondOp, IterateOp, WhileOp, YieldOp, is_control, yielded
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.state import states_of
@@ -179,7 +179,7 @@ class _Run(Generic[V]):
             case WhileOp():
                 return self._while(op, operands, values)
             case _:
-                return self._scan(cast(ScanOp, op), operands, values)
+                return self._scan(cast(IterateOp, op), operands, values)
 
     def _holds(self, value: V, flag: SSAValue) -> bool:
         return bool(self._stored(value, flag.type).reshape(-1)[0])
@@ -194,7 +194,7 @@ class _Run(Generic[V]):
             carried = self.block(op.body.block, values)
         raise QcompError.at(op, f"does not end within {MAX_ITERATIONS} iterations", code="endless")
 
-    def _scan(self, op: ScanOp, operands: list[V], values: dict[SSAValue, V]) -> list[V]:
+    def _scan(self, op: IterateOp, operands: list[V], values: dict[SSAValue, V]) -> list[V]:
         count = len(op.inits)
         carried, inputs = operands[:count], operands[count:]
         rows: list[list[Array]] = [[] for _ in op.outputs[count:]]

@@ -18,7 +18,7 @@ from qcomp.dialects.nn.contraction import (
     MatmulOp,
     WeightedOp,
 )
-from qcomp.dialects.nn.control import CONTROL, CondOp, ScanOp, WhileOp, YieldOp, is_control, yielded
+from qcomp.dialects.nn.control import CONTROL, CondOp, IterateOp, WhileOp, YieldOp, is_control, yielded
 from qcomp.dialects.nn.dynamic import DynamicLinearOp
 from qcomp.dialects.nn.elementwise import (
     BINARY,
@@ -204,6 +204,7 @@ __all__ = [
     "HardswishOp",
     "IndexCopyOp",
     "InsertSliceOp",
+    "IterateOp",
     "LayerNormOp",
     "LeakyReluOp",
     "LinearOp",

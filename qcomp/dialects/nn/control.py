@@ -5,7 +5,7 @@
     %n, %s = nn.while (%n0, %s0) : (tensor<i64>, tensor<2xf32>) -> (tensor<i64>, tensor<2xf32>) {
         ^bb0(...): ... nn.yield %more : tensor<i1>
     } do { ^bb0(...): ... nn.yield %n1, %s1 : tensor<i64>, tensor<2xf32> }
-    %h, %ys = nn.scan (%h0 : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x2xf32> {
+    %h, %ys = nn.iterate (%h0 : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x2xf32> {
         ^bb0(%h: tensor<2xf32>, %x: tensor<3xf32>): ... nn.yield %h1, %y : tensor<2xf32>, tensor<2xf32> }
 """
 
@@ -119,14 +119,14 @@ class WhileOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class IterateOp(IRDLOperation):
     """`body` of the carried values and of the elements of `inputs` along dimension 0, one after the other.
 
     It yields the next carried values and elements of the outputs behind them; results are the last carried values and
     these elements along a new dimension 0.
     """
 
-    name = "nn.scan"
+    name = "nn.iterate"
     inits = var_operand_def(TensorType)
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
@@ -146,7 +146,7 @@ class ScanOp(IRDLOperation):
         super().__init__(operands=[inits, inputs], result_types=[kinds], regions=[Region(body)])
 
     def verify_(self) -> None:
-        require(bool(self.inputs) and bool(self.outputs), "scan needs an input and a result")
+        require(bool(self.inputs) and bool(self.outputs), "iterate needs an input and a result")
         sizes = [shape(value) for value in self.inputs]
         require(all(sizes) and len({size[0] for size in sizes}) == 1, "inputs need the same dimension 0")
         carried = [value.type for value in self.inits]
@@ -162,9 +162,9 @@ class ScanOp(IRDLOperation):
         require(list(self.result_types[: len(carried)]) == carried, "results begin with the carried values")
 
 
-CONTROL = (CondOp, WhileOp, ScanOp, YieldOp)
+CONTROL = (CondOp, WhileOp, IterateOp, YieldOp)
 
 
 def is_control(op: Operation) -> bool:
     """Whether `op` runs regions."""
-    return isinstance(op, CondOp | WhileOp | ScanOp)
+    return isinstance(op, CondOp | WhileOp | IterateOp)

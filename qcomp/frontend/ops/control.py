@@ -60,7 +60,7 @@ def cond(b: Builder, node: Node) -> Result:
     return _finished(b, nn.CondOp(flag, then, orelse))
 
 
-def _finished(b: Builder, made: nn.CondOp | nn.WhileOp | nn.ScanOp) -> list[SSAValue]:
+def _finished(b: Builder, made: nn.CondOp | nn.WhileOp | nn.IterateOp) -> list[SSAValue]:
     b.add(made)
     return list(made.outputs)
 
@@ -103,4 +103,4 @@ def _scan(
     block = Block(arg_types=[*(value.type for value in inits), *parts])
     results = b.body(graph, block, [*block.args, *extra])
     block.add_op(nn.YieldOp(results))
-    return _finished(b, nn.ScanOp(inits, inputs, block))
+    return _finished(b, nn.IterateOp(inits, inputs, block))

@@ -120,8 +120,8 @@ def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     lowering.buffers.update(zip(op.outputs, places, strict=True))
 
 
-@lowers(nn.ScanOp)
-def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
+@lowers(nn.IterateOp)
+def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
     """A loop over the parts of the inputs' buffers and of the outputs'."""
     where, count = op.location, len(op.inits)
     places = _places(lowering, op.outputs, where)

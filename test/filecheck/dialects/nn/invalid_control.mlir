@@ -105,8 +105,8 @@ func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64
 // -----
 
 func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64>, %xs: tensor<5x3xf32>, %zs: tensor<4x3xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{scan needs an input and a result}}
-  %y = "nn.scan"(%x) <{operandSegmentSizes = array<i32: 1, 0>}> ({ ^bb0(%a: tensor<2xf32>): nn.yield %x : tensor<2xf32> }) : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error@+1 {{iterate needs an input and a result}}
+  %y = "nn.iterate"(%x) <{operandSegmentSizes = array<i32: 1, 0>}> ({ ^bb0(%a: tensor<2xf32>): nn.yield %x : tensor<2xf32> }) : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
 
@@ -114,7 +114,7 @@ func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64
 
 func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64>, %xs: tensor<5x3xf32>, %zs: tensor<4x3xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{inputs need the same dimension 0}}
-  %y = nn.scan() over %xs, %zs : tensor<5x3xf32>, tensor<4x3xf32> -> tensor<5x3xf32> {
+  %y = nn.iterate() over %xs, %zs : tensor<5x3xf32>, tensor<4x3xf32> -> tensor<5x3xf32> {
   ^bb0(%a: tensor<3xf32>, %b: tensor<3xf32>):
   nn.yield %a : tensor<3xf32>
   }
@@ -125,7 +125,7 @@ func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64
 
 func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64>, %xs: tensor<5x3xf32>, %zs: tensor<4x3xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{the region's argument list has other types}}
-  %y = nn.scan() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
+  %y = nn.iterate() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
   ^bb0(%a: tensor<2xf32>):
   nn.yield %a : tensor<2xf32>
   }
@@ -136,7 +136,7 @@ func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64
 
 func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64>, %xs: tensor<5x3xf32>, %zs: tensor<4x3xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{the body has other types}}
-  %y = nn.scan() over %xs : tensor<5x3xf32> -> tensor<5x4xf32> {
+  %y = nn.iterate() over %xs : tensor<5x3xf32> -> tensor<5x4xf32> {
   ^bb0(%a: tensor<3xf32>):
   nn.yield %a : tensor<3xf32>
   }
@@ -147,7 +147,7 @@ func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64
 
 func.func @f(%p: tensor<i1>, %q: tensor<2xi1>, %x: tensor<2xf32>, %i: tensor<i64>, %xs: tensor<5x3xf32>, %zs: tensor<4x3xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{results begin with the carried values}}
-  %y, %z = nn.scan(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<i64>, tensor<5x3xf32> {
+  %y, %z = nn.iterate(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<i64>, tensor<5x3xf32> {
   ^bb0(%c: tensor<2xf32>, %a: tensor<3xf32>):
   nn.yield %c, %a : tensor<2xf32>, tensor<3xf32>
   }

@@ -41,20 +41,20 @@ func.func @loop(%p: tensor<i1>, %i: tensor<i64>, %x: tensor<2xf32>) {
 }
 
 // CHECK-LABEL: func.func @scan(
-// CHECK-NEXT:     %h, %ys = nn.scan(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x3xf32> {
+// CHECK-NEXT:     %h, %ys = nn.iterate(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x3xf32> {
 // CHECK-NEXT:     ^bb0(%c: tensor<2xf32>, %e: tensor<3xf32>):
 // CHECK-NEXT:       nn.yield %c, %e : tensor<2xf32>, tensor<3xf32>
 // CHECK-NEXT:     }
-// CHECK-NEXT:     %zs = nn.scan() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
+// CHECK-NEXT:     %zs = nn.iterate() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
 // CHECK-NEXT:     ^bb0(%e1: tensor<3xf32>):
 // CHECK-NEXT:       nn.yield %e1 : tensor<3xf32>
 // CHECK-NEXT:     }
 func.func @scan(%x: tensor<2xf32>, %xs: tensor<5x3xf32>) {
-  %h, %ys = nn.scan(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x3xf32> {
+  %h, %ys = nn.iterate(%x : tensor<2xf32>) over %xs : tensor<5x3xf32> -> tensor<2xf32>, tensor<5x3xf32> {
   ^bb0(%c: tensor<2xf32>, %e: tensor<3xf32>):
     nn.yield %c, %e : tensor<2xf32>, tensor<3xf32>
   }
-  %zs = nn.scan() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
+  %zs = nn.iterate() over %xs : tensor<5x3xf32> -> tensor<5x3xf32> {
   ^bb0(%e1: tensor<3xf32>):
     nn.yield %e1 : tensor<3xf32>
   }
