@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,18 +72,38 @@ def probe_of(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Probe:
     return Probe(target, leaves, structure, places, tuple(leaves[i] for i in places), coded)
 
 
-class _Recorder(TorchDispatchMode):
-    """Keeps the calls of wanted ops while eager torch runs: all, or (`early`) before torch takes ops apart."""
+class _Kept(dict[str, list[Probe]]):
+    """The calls of wanted ops."""
 
-    def __init__(self, found: dict[str, list[Probe]], early: bool):
-        super().__init__(*([torch._C.DispatchKey.PreDispatch] if early else []))  # pyright: ignore
+    def keep(self, target: Any, args: Any, kwargs: Any) -> None:
+        """Keep a call when its op is wanted and has few."""
+        kept = self.get(op_name(target))
+        if kept is not None and len(kept) < _CALLS:
+            kept.append(probe_of(target, args, kwargs))
+
+
+class _Eager(TorchDispatchMode):
+    """Keeps calls while eager torch runs, which takes many ops apart."""
+
+    def __init__(self, found: _Kept):
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.found = found
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kept = self.found.get(op_name(func))
-        if kept is not None and len(kept) < _CALLS:
-            kept.append(probe_of(func, args, kwargs or {}))
+        self.found.keep(func, args, kwargs or {})
         return func(*args, **(kwargs or {}))
+
+
+class _Exported(torch.fx.Interpreter):
+    """Keeps calls while an exported graph runs, which has ops whole."""
+
+    def __init__(self, module: torch.fx.GraphModule, found: _Kept):
+        super().__init__(module)
+        self.found = found
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        self.found.keep(target, args, kwargs)
+        return super().call_function(target, args, kwargs)
 
 
 def op_name(target: object) -> str:
@@ -92,16 +112,19 @@ def op_name(target: object) -> str:
 
 
 def probes(wanted: Sequence[str]) -> dict[str, list[Probe]]:
-    """At most two calls for each op in `wanted`; those by hand come first."""
-    found = probes_by_hand(wanted)
-    for sample in _samples():
-        for early in (True, False):
+    """At most two calls for each op in `wanted`; those by hand come first. Takes a minute or two."""
+    found = _Kept(probes_by_hand(wanted))
+    for entry in operators().values():
+        for index, sample in enumerate(_samples(entry)):
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    with _Recorder(found, early):
+                    with _Eager(found):
                         sample(*(value.clone() for value in sample.inputs))
-                except Exception:  # torch does not run the sample under a mode; others follow
+                    if index == 0:
+                        program: Any = torch.export.export(sample, sample.inputs, strict=False)
+                        _Exported(program.module(), found).run(*(value.clone() for value in sample.inputs))
+                except Exception:  # torch does not run or export the sample; others follow
                     continue
     return found
 
@@ -116,16 +139,16 @@ def probes_by_hand(wanted: Sequence[str]) -> dict[str, list[Probe]]:
     return found
 
 
-def _samples() -> Iterator[Sample]:
-    for entry in operators().values():
-        for dtype in (torch.float32, torch.int64, torch.bool):
-            try:
-                made = samples_of(entry, dtype, 2)
-            except Exception:  # torch cannot make them
-                continue
-            if made:
-                yield from made
-                break
+def _samples(entry: Any) -> list[Sample]:
+    """Two samples in the first dtype that has any."""
+    for dtype in (torch.float32, torch.int64, torch.bool):
+        try:
+            made = samples_of(entry, dtype, 2)
+        except Exception:  # torch cannot make them
+            continue
+        if made:
+            return made
+    return []
 
 
 def overload(name: str) -> Any:

@@ -18,7 +18,6 @@ torch: Any = pytest.importorskip("torch")
 from architectures import ARCHITECTURES, build  # noqa: E402
 
 FORMS = ("non-strict", "strict", "decomposed")
-WAITING = {"centernet", "swin", "dlrm", "stylenet"}
 
 
 def exported(model: Any, inputs: Any, form: str) -> Any:
@@ -43,7 +42,7 @@ def test_there_are_enough() -> None:
     assert len(ARCHITECTURES) >= 45
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in WAITING])
+@pytest.mark.parametrize("name", ARCHITECTURES)
 def test_float(name: str) -> None:
     model, inputs = build(name)
     with torch.no_grad():
