@@ -67,9 +67,14 @@ class Artifact:
         torch_arrays = torch_arrays_for(values)
         if torch_arrays is not None:
             ports = self.interface.inputs
-            values = [torch_arrays.to_array(value, port.name) for value, port in zip(values, ports, strict=True)]
+            values = [
+                torch_arrays.to_array(value, port.name, port.element) for value, port in zip(values, ports, strict=True)
+            ]
         outputs = self.run([port.accept(value) for port, value in zip(self.interface.inputs, values, strict=True)])
-        results: list[Any] = outputs if torch_arrays is None else [torch_arrays.from_array(array) for array in outputs]
+        results: list[Any] = list(outputs)
+        if torch_arrays is not None:
+            elements = [port.element for port in self.interface.outputs]
+            results = [torch_arrays.from_array(*each) for each in zip(outputs, elements, strict=True)]
         tree = self.interface.out_tree
         count = tree.count()
         for position, result in zip(self.interface.written, results[count:], strict=True):

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Port:
     """An input or output. dtype: numpy's name; low, high: the least and largest value of integers and codes.
 
-    shape: sizes may depend on symbols (`qcomp.dialects.dim`).
+    shape: sizes may depend on symbols (`qcomp.dialects.dim`). element: "bfloat16" where uint16 holds the bits of those,
+    which numpy lacks; else empty.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Port:
     shape: tuple[int, ...]
     low: int = 0
     high: int = 0
+    element: str = ""
 
     def accept(self, value: object) -> Array:
         """`value` as an aligned array of consecutive elements. Raises QcompError when it does not fit."""

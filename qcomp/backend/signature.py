@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, DictionaryAttr, IntegerType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -82,4 +82,4 @@ def _port(name: str, kind: Attribute) -> Port:
         return Port(name, dtype.name, shape, encoding.qmin, encoding.qmax)
     element = stored.element_type
     low, high = integer_range(cast(Any, element)) if isinstance(element, IntegerType) else (0, 0)
-    return Port(name, dtype.name, shape, low, high)
+    return Port(name, dtype.name, shape, low, high, "bfloat16" if isinstance(element, BFloat16Type) else "")

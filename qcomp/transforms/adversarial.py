@@ -41,8 +41,9 @@ def at_some_sizes(before: ModuleOp, after: ModuleOp) -> tuple[ModuleOp, ModuleOp
     for function in public_functions(before):
         declared, later = declared_symbols(function), functions.get(function.sym_name.data)
         if declared and later is not None:
-            shapes = [_tensor_shapes(item) for item in (function, later)]
-            sizes |= bind(declared, argument_names(function), *shapes)
+            names = argument_names(function)  # Lowered functions take their results behind them.
+            shapes = [_sizes(item)[: len(names)] for item in (function, later)]
+            sizes |= bind(declared, names, *shapes)
     return _specialized(before, sizes), static
 
 
@@ -54,9 +55,12 @@ def _specialized(module: ModuleOp, sizes: dict[str, int]) -> ModuleOp:
     return static
 
 
-def _tensor_shapes(function: FuncOp) -> list[tuple[int, ...]]:
+def _sizes(function: FuncOp) -> list[tuple[int, ...]]:
     kinds = function.function_type.inputs
-    return [sizes_of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType) else () for kind in kinds]
+    return [
+        sizes_of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType | MemRefType) else ()
+        for kind in kinds
+    ]
 
 
 def inputs_for(function: FuncOp, seed: int, planted: bool) -> list[Array]:
