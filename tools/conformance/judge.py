@@ -65,7 +65,7 @@ def _compare(
         return Outcome(WRONG, f"interpreted: {problem}")
     if emit:
         artifact = qcomp.compile(module, opt_level=1)
-        problem = difference(artifact.run([np.ascontiguousarray(array) for array in given]), tensors, undefined)
+        problem = difference(artifact.run(given), tensors, undefined)
         if problem:
             return Outcome(WRONG, f"compiled: {problem}")
     return Outcome(EQUAL)
@@ -105,9 +105,10 @@ def _values(have: Array, want: torch.Tensor) -> str:
 
 
 def to_array(value: torch.Tensor) -> Array:
-    """`value` as qcomp holds it: bfloat16 as its bits."""
+    """`value` as qcomp holds it: row-major, bfloat16 as its bits."""
     plain = value.detach().resolve_conj().resolve_neg()
-    return np.array((plain.view(torch.uint16) if plain.dtype == torch.bfloat16 else plain).numpy())
+    bits = plain.view(torch.uint16) if plain.dtype == torch.bfloat16 else plain
+    return np.array(bits.numpy(), order="C")
 
 
 def to_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:

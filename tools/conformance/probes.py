@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils import _pytree as pytree
@@ -159,12 +159,13 @@ def overload(name: str) -> Any:
 
 
 def core_ops() -> list[str]:
-    """Core ATen: the ops that torch tags so."""
+    """Core ATen: the ops that torch tags so, but for those that write in place or into an argument."""
+    names: list[str] = cast(Any, torch._C)._dispatch_get_all_op_names()  # pyright: ignore[reportPrivateUsage]
     found: list[str] = []
-    aten: Any = torch.ops.aten
-    for name in dir(aten):
-        packet = getattr(aten, name)
-        for which in packet.overloads() if hasattr(packet, "overloads") else ():
-            if torch.Tag.core in getattr(packet, which).tags:
-                found.append(f"aten.{name}.{which}")
+    for name in names:
+        if name.startswith("aten::"):
+            packet, _, which = name.removeprefix("aten::").partition(".")
+            op = getattr(getattr(torch.ops.aten, packet), which or "default", None)
+            if op is not None and torch.Tag.core in op.tags and not op._schema.is_mutable:
+                found.append(f"aten.{packet}.{which or 'default'}")
     return sorted(found)

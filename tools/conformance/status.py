@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]
 from torch.utils import _pytree as pytree
@@ -116,7 +115,7 @@ def _tensors(result: object) -> list[torch.Tensor]:
 
 
 def _arrays(values: Sequence[torch.Tensor]) -> list[Array]:
-    return [np.ascontiguousarray(to_array(value)) for value in values]
+    return [to_array(value) for value in values]
 
 
 def _interpreted(call: Call) -> bool:
