@@ -256,7 +256,7 @@ def norm(b: Builder, node: Node) -> Result:
     return b.cast(result, dtype)
 
 
-@op("logsumexp.default")
+@op("logsumexp.default", "special_logsumexp.default")
 def logsumexp(b: Builder, node: Node) -> Result:
     """The logarithm of a sum of exponentials, from the largest on."""
     value = floating(b, b.tensor(node, "self"))
