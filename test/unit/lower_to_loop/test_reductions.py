@@ -110,11 +110,14 @@ def test_close_to_torch(axes: tuple[int, ...]) -> None:
         np.testing.assert_allclose(ours, torchs, rtol=1e-4, atol=1e-4)
 
 
-def test_what_is_refused() -> None:
+def test_integers() -> None:
     p = Program(7)
-    x = p.given(np.ones((3, 4), np.int32), i32)
-    with pytest.raises(QcompError, match="reductions of integers are not lowered"):
-        three_way.lower(p.module(p.add(nn.SumOp(x, (0,), False))), three_way.TARGETS[0])
+    x = p.given(np.arange(-5, 7, dtype=np.int32).reshape(3, 4) * 400_000_001, i32)
+    module = p.module(p.add(nn.SumOp(x, (0,), False)), p.add(nn.AmaxOp(x, (1,), True)))
+    three_way.check(module, *p.arrays)
+
+
+def test_what_is_refused() -> None:
     p = Program(8)
     module = p.module(p.add(nn.AmaxOp(p.input((3, 4), A), (0,), False, kind((4,), C))))
     with pytest.raises(QcompError, match="between different encodings"):
