@@ -86,24 +86,32 @@ def interpret(
         )
         state.update(results[len(results) - len(states) :])
         return results[: len(results) - len(states)]
-    symbols = declared_symbols(main)
-    if symbols and not any(isinstance(kind, MemRefType) for kind in main.function_type.inputs):
-        values = bind(symbols, *_shapes(main, inputs))
-        check_sizes(size_conditions(module), values)
-        module = module.clone()
-        specialize(module, values)
-        functions = _functions(module)
-        main = functions[function]
     if loops:
         return _interpret_loop(module, inputs, evaluator, observer, function, state)
+    if declared_symbols(main):
+        functions = _functions(_at_sizes_of(module, main, inputs))
+        main = functions[function]
     _check_inputs(main, inputs)
-    if evaluator == "numpy":
-        return _Run(functions, NumpyEvaluator(), observer).main(main, inputs)
-    if evaluator == "torch":
+    return _Run(functions, _evaluator(evaluator), observer).main(main, inputs)
+
+
+def _evaluator(name: str) -> Evaluator[Any]:
+    if name == "numpy":
+        return NumpyEvaluator()
+    if name == "torch":
         from qcomp.interpreter.torch_evaluator import TorchEvaluator
 
-        return _Run(functions, TorchEvaluator(), observer).main(main, inputs)
-    raise QcompError(f"unknown evaluator {evaluator}", code="option", hint='"numpy" or "torch"')
+        return TorchEvaluator()
+    raise QcompError(f"unknown evaluator {name}", code="option", hint='"numpy" or "torch"')
+
+
+def _at_sizes_of(module: ModuleOp, main: FuncOp, inputs: Sequence[Array]) -> ModuleOp:
+    """A copy of the module with the sizes that `inputs` give its symbols."""
+    values = bind(declared_symbols(main), *_shapes(main, inputs))
+    check_sizes(size_conditions(module), values)
+    static = module.clone()
+    specialize(static, values)
+    return static
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:

@@ -78,17 +78,11 @@ def _indexing(torch: Any) -> dict[type[Operation], Kernel]:
         wide = [*shape[:dim], values[0].shape[dim], *shape[dim + 1 :]]
         return values[0].expand(wide).gather(dim, values[1].long().expand(shape))
 
-    def product(op: nn.ProdOp, values: Values) -> Any:
-        result = values[0]
-        for axis in reversed(op.axes):
-            result = result.prod(axis, keepdim=bool(op.keepdim.value.data), dtype=result.dtype)
-        return result
-
     def place(function: Any) -> Kernel:
         return lambda op, v: function(v[0], op.axes[0], bool(op.keepdim.value.data))
 
     return {
-        nn.ScanOp: scan, nn.ScatterOp: scatter, nn.GatherOp: gather, nn.ProdOp: product,
+        nn.ScanOp: scan, nn.ScatterOp: scatter, nn.GatherOp: gather, nn.ProdOp: _product,
         nn.ArgsortOp: lambda op, v: torch.argsort(
             v[0], dim=op.dim.value.data, descending=bool(op.descending.value.data), stable=True
         ),
@@ -96,6 +90,13 @@ def _indexing(torch: Any) -> dict[type[Operation], Kernel]:
         nn.ArgmaxOp: place(torch.argmax),
         nn.ArgminOp: place(torch.argmin),
     }  # fmt: skip
+
+
+def _product(op: nn.ProdOp, values: Values) -> Any:
+    result = values[0]
+    for axis in reversed(op.axes):
+        result = result.prod(axis, keepdim=bool(op.keepdim.value.data), dtype=result.dtype)
+    return result
 
 
 def _activated(aten: Any, op: nn.BinaryFunctionOp, value: Any) -> Any:

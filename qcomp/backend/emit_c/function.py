@@ -83,8 +83,7 @@ class FunctionEmitter:
             case loop.WhileOp():
                 self._while(op)
             case loop.PartOp():
-                stride = math.prod(op.result.type.get_shape())
-                self.buffers[op.result] = f"({self.buffers[op.source]} + {self._scalar(op.index)} * {stride})"
+                self._part(op)
             case loop.LoadOp():
                 self._load(op)
             case loop.StoreOp():
@@ -100,26 +99,42 @@ class FunctionEmitter:
             case loop.FillOp():
                 self._fill(op)
             case loop.LookupOp():
-                table = self.buffers[op.table]
-                self._define(op.result, [self.isa.lookup(op, table, unit) for unit in self.values[op.input]])
+                self._lookup(op)
             case loop.MultiplyAddOp():
-                operands = (self.values[value] for value in (op.acc, op.lhs, op.rhs))
-                self._define(op.result, [self.isa.multiply_add(op, *units) for units in zip(*operands, strict=True)])
+                self._multiply_add(op)
             case ConstantOp():
                 self._constant(op)
             case ApplyOp():
-                operands = [self._scalar(value) for value in op.mapOperands]
-                self._define(op.result, [linear_text(*linear(op.map.data.results[0], operands, op.map.data.num_dims))])
+                self._apply(op)
             case ReturnOp() | loop.YieldOp():
                 pass
             case CallOp():
-                callee = op.callee.root_reference.data
-                sizes = [self.symbols[name] for name in self.callees.get(callee, ())]
-                self.line(f"{callee}({', '.join([*sizes, *(self.buffers[value] for value in op.arguments)])});")
+                self._call(op)
             case loop.SizeOp():
                 self._define(op.result, [size_text(op.size, self.symbols)])
             case _:
                 self._elementwise(op)
+
+    def _part(self, op: loop.PartOp) -> None:
+        stride = math.prod(op.result.type.get_shape())
+        self.buffers[op.result] = f"({self.buffers[op.source]} + {self._scalar(op.index)} * {stride})"
+
+    def _multiply_add(self, op: loop.MultiplyAddOp) -> None:
+        operands = (self.values[value] for value in (op.acc, op.lhs, op.rhs))
+        self._define(op.result, [self.isa.multiply_add(op, *units) for units in zip(*operands, strict=True)])
+
+    def _lookup(self, op: loop.LookupOp) -> None:
+        table = self.buffers[op.table]
+        self._define(op.result, [self.isa.lookup(op, table, unit) for unit in self.values[op.input]])
+
+    def _apply(self, op: ApplyOp) -> None:
+        operands = [self._scalar(value) for value in op.mapOperands]
+        self._define(op.result, [linear_text(*linear(op.map.data.results[0], operands, op.map.data.num_dims))])
+
+    def _call(self, op: CallOp) -> None:
+        callee = op.callee.root_reference.data
+        sizes = [self.symbols[name] for name in self.callees.get(callee, ())]
+        self.line(f"{callee}({', '.join([*sizes, *(self.buffers[value] for value in op.arguments)])});")
 
     def _elementwise(self, op: Operation) -> None:
         if len(op.results) != 1 or len(op.operands) not in (1, 2, 3):
