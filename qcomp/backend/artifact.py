@@ -87,7 +87,7 @@ class Artifact:
             self.library.reset()
 
     def run(self, inputs: list[Array]) -> list[Array]:
-        """Run on arrays that fit, in order, and return the outputs in order.
+        """Run on arrays as `Port.accept` gives them, elements one after the other; return the outputs in order.
 
         Raises QcompError where the sizes of symbols do not go together, or are outside their ranges.
         """

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from torch.fx import GraphModule
 from torch.fx import Node as FxNode
 from torch.utils import _pytree as pytree
 
@@ -173,8 +172,3 @@ def submodule(module: torch.nn.Module, target: str) -> object:
     for part in target.split("."):
         value = getattr(value, part)
     return value
-
-
-def is_subgraph(value: object) -> bool:
-    """Whether `value` is a graph that control flow ops take."""
-    return isinstance(value, GraphModule)

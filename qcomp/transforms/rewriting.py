@@ -105,11 +105,6 @@ class Rewriter:
         _locate(new, like or anchor)
         self._inner.insert(new, InsertPoint.before(anchor))
 
-    def insert_after(self, anchor: Operation, *new: Operation, like: Operation | None = None) -> None:
-        """Insert `new` after `anchor`, located like `like` (default `anchor`)."""
-        _locate(new, like or anchor)
-        self._inner.insert(new, InsertPoint.after(anchor))
-
     def replace(self, op: Operation, *new: Operation, values: Sequence[SSAValue] | None = None) -> None:
         """Replace `op` by `new`; its results by `values` (default: the results of the last new op)."""
         _locate(new, op)
@@ -118,10 +113,6 @@ class Rewriter:
             if value.name_hint is None:
                 value.name_hint = old.name_hint
         self._inner.replace(op, new, results)
-
-    def replace_uses(self, old: SSAValue, new: SSAValue) -> None:
-        """Let every use of `old` read `new`."""
-        self._inner.replace_all_uses_with(old, new)
 
     def set_operand(self, op: Operation, index: int, value: SSAValue) -> None:
         """Let one operand of `op` read `value`."""

@@ -15,7 +15,7 @@ from typing import cast
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import (
@@ -489,8 +489,3 @@ def merge(terms: dict[str, int], more: Mapping[str, int]) -> None:
     """Add `more` to `terms`."""
     for name, factor in more.items():
         terms[name] = terms.get(name, 0) + factor
-
-
-def is_index(value: SSAValue) -> bool:
-    """Whether `value` is an index."""
-    return isinstance(value.type, IndexType)

@@ -117,9 +117,3 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
         text = "x".join("?" if size == UNKNOWN else str(size) for size in sizes)
         raise QcompError(f"dynamic shape {text} is not lowered to loops", code="lower", hint="specialize it")
     return sizes
-
-
-def buffer_bytes(kind: MemRef) -> int:
-    """Bytes to reserve for a buffer of type `kind`, slack included."""
-    size = {"f32": 4, "f64": 8, "i16": 2, "i32": 4, "i64": 8}.get(str(kind.element_type), 1)
-    return size * math.prod(kind.get_shape()) + SLACK

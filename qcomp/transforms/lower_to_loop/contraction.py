@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, VectorType, f32, i8, i32
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -268,8 +268,3 @@ class _Body:
         outer, down, across = self.spec.spread
         plane = image * planes[0] + self.plane * outer + planes[1]
         return [plane, row * down + border[0], column * across + border[2], channel]
-
-
-def tile_type(element: Attribute, shape: tuple[int, ...]) -> Attribute:
-    """A vector type, or the element itself for no dimensions."""
-    return VectorType(element, shape) if shape else element
