@@ -45,15 +45,6 @@ static inline {kind} remainder_of{suffix}({kind} x, {kind} y) {{
 """
 
 
-def _truncate(bits: int, bound: str) -> str:
-    return f"""\
-static inline int{bits}_t truncate_i{bits}_f64(double x) {{
-  if (x >= {bound}) return INT{bits}_MAX;
-  return x > -{bound} ? (int{bits}_t)x : x == x ? INT{bits}_MIN : 0;
-}}
-"""
-
-
 def _angle16(part: str) -> str:
     return f"""\
 VECTOR static inline __m512 angle_{part}16(__m512 x) {{
@@ -68,70 +59,6 @@ VECTOR static inline __m512 angle_{part}16(__m512 x) {{
 EXACT_HELPERS = {
     "floor_quotient": _floor_quotient(32, ""),
     "floor_quotient_i64": _floor_quotient(64, "_i64"),
-    "shift_right_i64": """\
-static inline int64_t shift_right_i64(int64_t x, int64_t count) {
-  return x < 0 ? ~(~x >> count) : x >> count;
-}
-""",
-    "bits_of_f64": """\
-static inline int64_t bits_of_f64(double x) {
-  int64_t bits;
-  memcpy(&bits, &x, 8);
-  return bits;
-}
-""",
-    "real_of_f64": """\
-static inline double real_of_f64(int64_t bits) {
-  double x;
-  memcpy(&x, &bits, 8);
-  return x;
-}
-""",
-    "absolute_f64": """\
-static inline double absolute_f64(double x) {
-  return real_of_f64(bits_of_f64(x) & INT64_MAX);
-}
-""",
-    "copy_sign_f64": """\
-static inline double copy_sign_f64(double size, double sign) {
-  return real_of_f64((bits_of_f64(size) & INT64_MAX) | (bits_of_f64(sign) & INT64_MIN));
-}
-""",
-    "round_even_f64": """\
-static inline double round_even_f64(double x) {
-  const double size = absolute_f64(x);
-  return size < 4503599627370496.0 ? copy_sign_f64((size + 4503599627370496.0) - 4503599627370496.0, x) : x;
-}
-""",
-    "square_root_f64": """\
-/* Correctly rounded, digit by digit, as square_root. */
-static inline double square_root_f64(double x) {
-  const uint64_t one = (uint64_t)1 << 52;
-  if (!(x > 0.0) || (bits_of_f64(x) >> 52) == 2047) return x < 0.0 ? 0.0 / 0.0 : x;
-  int64_t exponent = bits_of_f64(x) >> 52;
-  uint64_t rest = (uint64_t)bits_of_f64(x) % one;
-  if (exponent == 0) {
-    for (exponent = 1; rest < one; --exponent) rest *= 2;
-  }
-  rest |= one;
-  if (exponent % 2 == 0) rest *= 2;
-  rest *= 2;
-  uint64_t root = 0, sum = 0;
-  for (uint64_t digit = 2 * one; digit != 0; digit /= 2) {
-    const uint64_t next = sum + digit;
-    if (next <= rest) {
-      sum = next + digit;
-      rest -= next;
-      root += digit;
-    }
-    rest *= 2;
-  }
-  root += root & 1;
-  return real_of_f64((int64_t)((root >> 1) + (uint64_t)((exponent + 1021) >> 1) * one));
-}
-""",
-    "truncate_i32_f64": _truncate(32, "2147483648.0"),
-    "truncate_i64_f64": _truncate(64, "9223372036854775808.0"),
     "remainder_of": _remainder("float", 32, 23, ""),
     "remainder_of_f64": _remainder("double", 64, 52, "_f64"),
     "angle_turns": """\

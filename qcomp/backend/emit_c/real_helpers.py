@@ -3,43 +3,110 @@
 
 from __future__ import annotations
 
-REAL_HELPERS = {
-    "bits_of": """\
-static inline int32_t bits_of(float x) {
-  int32_t bits;
-  memcpy(&bits, &x, 4);
-  return bits;
-}
-""",
-    "real_of": """\
-static inline float real_of(int32_t bits) {
-  float x;
-  memcpy(&x, &bits, 4);
-  return x;
-}
-""",
-    "absolute": """\
-static inline float absolute(float x) {
-  return real_of(bits_of(x) & 0x7FFFFFFF);
-}
-""",
-    "copy_sign": """\
-static inline float copy_sign(float size, float sign) {
-  return real_of((bits_of(size) & 0x7FFFFFFF) | (bits_of(sign) & ~0x7FFFFFFF));
-}
-""",
-    "shift_right": """\
-static inline int32_t shift_right(int32_t x, int32_t count) {
+
+def _shift_right(bits: int, suffix: str) -> str:
+    return f"""\
+static inline int{bits}_t shift_right{suffix}(int{bits}_t x, int{bits}_t count) {{
   return x < 0 ? ~(~x >> count) : x >> count;
-}
+}}
+"""
+
+
+def _truncate(kind: str, bits: int, suffix: str) -> str:
+    bound = f"{1 << (bits - 1)}.0{'f' if kind == 'float' else ''}"
+    return f"""\
+static inline int{bits}_t truncate_i{bits}{suffix}({kind} x) {{
+  if (x >= {bound}) return INT{bits}_MAX;
+  return x > -{bound} ? (int{bits}_t)x : x == x ? INT{bits}_MIN : 0;
+}}
+"""
+
+
+def _bit_patterns(kind: str, bits: int, suffix: str) -> dict[str, str]:
+    """Between a real and its bits, and what is done to the sign alone."""
+    whole = f"int{bits}_t"
+    return {
+        f"bits_of{suffix}": f"""\
+static inline {whole} bits_of{suffix}({kind} x) {{
+  {whole} bits;
+  memcpy(&bits, &x, {bits // 8});
+  return bits;
+}}
 """,
-    "round_even": """\
-/* Half to even: floats from 2^23 on are whole, and adding 2^23 to smaller ones leaves no bits for a fraction. */
-static inline float round_even(float x) {
-  const float size = absolute(x);
-  return size < 8388608.0f ? copy_sign((size + 8388608.0f) - 8388608.0f, x) : x;
-}
+        f"real_of{suffix}": f"""\
+static inline {kind} real_of{suffix}({whole} bits) {{
+  {kind} x;
+  memcpy(&x, &bits, {bits // 8});
+  return x;
+}}
 """,
+        f"absolute{suffix}": f"""\
+static inline {kind} absolute{suffix}({kind} x) {{
+  return real_of{suffix}(bits_of{suffix}(x) & INT{bits}_MAX);
+}}
+""",
+        f"copy_sign{suffix}": f"""\
+static inline {kind} copy_sign{suffix}({kind} size, {kind} sign) {{
+  return real_of{suffix}((bits_of{suffix}(size) & INT{bits}_MAX) | (bits_of{suffix}(sign) & INT{bits}_MIN));
+}}
+""",
+    }
+
+
+def _round_even(kind: str, fraction: int, suffix: str) -> str:
+    whole = f"{1 << fraction}.0{'f' if kind == 'float' else ''}"
+    return f"""\
+/* Half to even: reals from 2^{fraction} on are whole, and adding that to smaller ones leaves no bits for a fraction. */
+static inline {kind} round_even{suffix}({kind} x) {{
+  const {kind} size = absolute{suffix}(x);
+  return size < {whole} ? copy_sign{suffix}((size + {whole}) - {whole}, x) : x;
+}}
+"""
+
+
+def _square_root(kind: str, bits: int, fraction: int, suffix: str) -> str:
+    top = (1 << (bits - fraction - 1)) - 1
+    return f"""\
+/* Correctly rounded: {fraction + 1} binary digits of the root of a fraction in [1, 4), and one to round by. */
+static inline {kind} square_root{suffix}({kind} x) {{
+  const uint{bits}_t one = (uint{bits}_t)1 << {fraction};
+  if (!(x > 0) || bits_of{suffix}(x) >> {fraction} == {top}) return x < 0 ? ({kind})(0.0f / 0.0f) : x;
+  int{bits}_t exponent = bits_of{suffix}(x) >> {fraction};
+  uint{bits}_t rest = (uint{bits}_t)bits_of{suffix}(x) % one;
+  if (exponent == 0) {{
+    for (exponent = 1; rest < one; --exponent) rest *= 2;
+  }}
+  rest |= one;
+  if (exponent % 2 == 0) rest *= 2;
+  rest *= 2;
+  uint{bits}_t root = 0, sum = 0;
+  for (uint{bits}_t digit = 2 * one; digit != 0; digit /= 2) {{
+    const uint{bits}_t next = sum + digit;
+    if (next <= rest) {{
+      sum = next + digit;
+      rest -= next;
+      root += digit;
+    }}
+    rest *= 2;
+  }}
+  root += root & 1;
+  return real_of{suffix}((int{bits}_t)((root >> 1) + (uint{bits}_t)((exponent + {top // 2 - 2}) >> 1) * one));
+}}
+"""
+
+
+def _of_both_widths() -> dict[str, str]:
+    found = {f"shift_right{suffix}": _shift_right(bits, suffix) for bits, suffix in ((32, ""), (64, "_i64"))}
+    for kind, bits, fraction, suffix in (("float", 32, 23, ""), ("double", 64, 52, "_f64")):
+        found |= _bit_patterns(kind, bits, suffix)
+        found[f"round_even{suffix}"] = _round_even(kind, fraction, suffix)
+        found[f"square_root{suffix}"] = _square_root(kind, bits, fraction, suffix)
+        found |= {f"truncate_i{width}{suffix}": _truncate(kind, width, suffix) for width in (32, 64)}
+    return found
+
+
+REAL_HELPERS = {
+    **_of_both_widths(),
     "scale_by": """\
 /* x * 2^n rounded once: after the first of two factors moderate numbers are still normal. */
 static inline float scale_by(float x, float n) {
@@ -47,44 +114,6 @@ static inline float scale_by(float x, float n) {
   const int32_t half = whole / 2;
   const float scaled = x * real_of((half + 127) * 8388608) * real_of((whole - half + 127) * 8388608);
   return n == n ? scaled : n;
-}
-""",
-    "square_root": """\
-/* Correctly rounded, digit by digit: 24 binary digits of the root of a fraction in [1, 4), and one to round by. */
-static inline float square_root(float x) {
-  if (!(x > 0.0f) || x > 3.402823466e+38f) return x < 0.0f ? 0.0f / 0.0f : x;
-  int32_t exponent = bits_of(x) >> 23;
-  uint32_t rest = (uint32_t)bits_of(x) & 0x7FFFFF;
-  if (exponent == 0) {
-    for (exponent = 1; rest < 0x800000; --exponent) rest *= 2;
-  }
-  rest |= 0x800000;
-  if (exponent % 2 == 0) rest *= 2;
-  rest *= 2;
-  uint32_t root = 0, sum = 0;
-  for (uint32_t digit = 0x1000000; digit != 0; digit /= 2) {
-    const uint32_t next = sum + digit;
-    if (next <= rest) {
-      sum = next + digit;
-      rest -= next;
-      root += digit;
-    }
-    rest *= 2;
-  }
-  root += root & 1;
-  return real_of((int32_t)((root >> 1) + (uint32_t)((exponent + 125) >> 1) * 0x800000));
-}
-""",
-    "truncate_i32": """\
-static inline int32_t truncate_i32(float x) {
-  if (x >= 2147483648.0f) return INT32_MAX;
-  return x > -2147483648.0f ? (int32_t)x : x == x ? INT32_MIN : 0;
-}
-""",
-    "truncate_i64": """\
-static inline int64_t truncate_i64(float x) {
-  if (x >= 9223372036854775808.0f) return INT64_MAX;
-  return x > -9223372036854775808.0f ? (int64_t)x : x == x ? INT64_MIN : 0;
 }
 """,
     "maximum16": """\
