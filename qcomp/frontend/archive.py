@@ -8,6 +8,7 @@ map kills the process, and one that is written to would change weights that were
 from __future__ import annotations
 
 import json
+import weakref
 import zlib
 from pathlib import Path
 from typing import cast
@@ -41,6 +42,7 @@ class Archive:
         self._inflated = 0
         try:
             self._file = open(path, "rb")
+            weakref.finalize(self, self._file.close)  # Weights are read when needed: closed with the last reader.
             self._size = self._file.seek(0, 2)
             members = read_directory(self._file)
         except DamagedZip as problem:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +80,17 @@ def test_newer_minor_version_and_unknown_fields(rewrite_json: Edit, small_file: 
         program["graph_module"]["graph"]["nodes"][0]["new_field"] = None
 
     same_result(rewrite_json(edit), small_file)
+
+
+def test_files_are_closed(small_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged.pt2").write_bytes(small_file.read_bytes()[:-40])
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_torch(small_file)
+        refused(tmp_path / "damaged.pt2", "damaged")
+        gc.collect()
+    assert not [str(item.message) for item in caught if issubclass(item.category, ResourceWarning)]
 
 
 @pytest.mark.parametrize("keep", [0.2, 0.5, 0.9, 0.999])
