@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType, UnknownLoc
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn import CastOp
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import (
@@ -64,7 +65,7 @@ class Observe(Rule[ObserveOp, Locations]):
             quantize = QuantizeOp(op.input, op.encoding.data, op.recipe)
             _replace(op, quantize, DequantizeOp(quantize.result), plan, rewriter)
         else:
-            narrow = CastOp(op.input, TensorType(op.encoding, shape(op.input)))
+            narrow = CastOp(op.input, tensor_of(op.encoding, shape(op.input)))
             _replace(op, narrow, CastOp(narrow.result, tensor(op.input)), plan, rewriter)
 
 

@@ -133,7 +133,7 @@ class FunctionEmitter:
 
     def _call(self, op: CallOp) -> None:
         callee = op.callee.root_reference.data
-        sizes = [self.symbols[name] for name in self.callees.get(callee, ())]
+        sizes = [_atom_text(name, self.symbols) for name in self.callees.get(callee, ())]
         self.line(f"{callee}({', '.join([*sizes, *(self.buffers[value] for value in op.arguments)])});")
 
     def _elementwise(self, op: Operation) -> None:
@@ -466,6 +466,8 @@ def size_text(size: int, symbols: Mapping[str, str]) -> str:
 
 def _atom_text(atom: Atom, symbols: Mapping[str, str]) -> str:
     if isinstance(atom, str):
+        if atom not in symbols:
+            raise QcompError(f"no input gives the size of {atom}", code="emit")
         return symbols[atom]
     first, second = (size_text(arg, symbols) for arg in atom.args)
     if atom.name == "floordiv":

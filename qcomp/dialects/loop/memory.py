@@ -42,7 +42,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.constant import DataAttr
 from qcomp.dialects.dim import bounds, is_symbolic, modulo
-from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute, sizes_of
+from qcomp.dialects.dims import DimAttr, attribute_size, memref_of, size_attribute, sizes_of
 from qcomp.dialects.loop.control import parse_indices, print_indices, require_positive_divisors
 
 MemRef = MemRefType[Attribute]
@@ -302,11 +302,11 @@ class PartOp(IRDLOperation):
     def __init__(self, source: SSAValue, index: SSAValue):
         kind = cast(MemRef, source.type)
         super().__init__(
-            operands=[source, index], result_types=[MemRefType(kind.element_type, kind.get_shape()[1:])]
+            operands=[source, index], result_types=[memref_of(kind.element_type, sizes_of(kind)[1:])]
         )
 
     def verify_(self) -> None:
         source, result = cast(MemRef, self.source.type), self.result.type
-        shape = source.get_shape()
-        if not shape or result != MemRefType(source.element_type, shape[1:]):
+        sizes = sizes_of(source)
+        if not sizes or result != memref_of(source.element_type, sizes[1:]):
             raise VerifyException("a part has the buffer's dimensions but the first")

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import ActivationAttr, RoleOp, Shape, require, same_shape, shape, tensor
 from qcomp.dialects.quant import code_bits, encoding_of
 
@@ -38,7 +39,7 @@ class DynamicLinearOp(RoleOp):
         self, value: SSAValue, scale: SSAValue, zero_point: SSAValue, weight: SSAValue, bias: SSAValue | None = None,
         activation: ActivationAttr | None = None,
     ):  # fmt: skip
-        kind = TensorType(f32, (*shape(value)[:-1], shape(weight)[0]))
+        kind = tensor_of(f32, (*shape(value)[:-1], shape(weight)[0]))
         super().__init__(
             operands=[value, scale, zero_point, weight, bias],
             result_types=[kind],

@@ -23,6 +23,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import (
     NNOp,
@@ -140,7 +141,7 @@ class CompareOp(NNOp):
     assembly_format = "$predicate `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue, result_type: Tensor | None = None):
-        inferred = TensorType(i1, broadcast_shapes(shape(lhs), shape(rhs)))
+        inferred = tensor_of(i1, broadcast_shapes(shape(lhs), shape(rhs)))
         super().__init__(
             operands=[lhs, rhs],
             result_types=[result_type or inferred],
@@ -176,7 +177,7 @@ class SelectOp(NNOp):
     def __init__(self, condition: SSAValue, yes: SSAValue, no: SSAValue, result_type: Tensor | None = None):
         sizes = broadcast_shapes(shape(condition), broadcast_shapes(shape(yes), shape(no)))
         super().__init__(
-            operands=[condition, yes, no], result_types=[result_type or TensorType(tensor(yes).element_type, sizes)]
+            operands=[condition, yes, no], result_types=[result_type or tensor_of(tensor(yes).element_type, sizes)]
         )
 
     def infer_shape(self) -> Shape:

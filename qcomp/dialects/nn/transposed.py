@@ -10,7 +10,18 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def
 
 from qcomp.dialects.dims import tensor_of
-from qcomp.dialects.nn.base import UNKNOWN, ActivationAttr, Shape, Tensor, int_array, ints, require, shape, tensor
+from qcomp.dialects.nn.base import (
+    UNKNOWN,
+    ActivationAttr,
+    Shape,
+    Tensor,
+    int_array,
+    ints,
+    never_below,
+    require,
+    shape,
+    tensor,
+)
 from qcomp.dialects.nn.contraction import WeightedOp
 
 
@@ -88,7 +99,7 @@ def transposed_shape(
     for axis in range(spatial):
         reach = dilation[axis] * (weight[axis + 2] - 1) + output_padding[axis] + 1 - 2 * padding[axis]
         size = UNKNOWN if value[axis + 2] == UNKNOWN else (value[axis + 2] - 1) * stride[axis] + reach
-        require(size == UNKNOWN or size >= 1, f"padding leaves nothing of dimension {axis + 2}")
+        require(size == UNKNOWN or never_below(size, 1), f"padding leaves nothing of dimension {axis + 2}")
         sizes.append(size)
     return (value[0], weight[0], *sizes)
 

@@ -39,6 +39,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from qcomp.dialects.dims import sizes_of, tensor_of
 from qcomp.dialects.quant.encoding import storage_range
 
 Tensor = TensorType[Attribute]
@@ -165,7 +166,7 @@ class ChooseZeroPointOp(IRDLOperation):
     ):  # fmt: skip
         super().__init__(
             operands=[low, high, scale],
-            result_types=[TensorType(i32, _tensor(scale).get_shape())],
+            result_types=[tensor_of(i32, sizes_of(_tensor(scale)))],
             properties={"qmin": IntegerAttr(qmin, i64), "qmax": IntegerAttr(qmax, i64), "nearest": _unit(nearest)},
         )
 
@@ -178,7 +179,7 @@ class ChooseZeroPointOp(IRDLOperation):
         _require_f32("the range", self.low)
         if self.qmin.value.data >= self.qmax.value.data:
             raise VerifyException("qmin must be below qmax")
-        expected = TensorType(i32, _tensor(self.scale).get_shape())
+        expected = tensor_of(i32, sizes_of(_tensor(self.scale)))
         if self.result.type != expected:
             raise VerifyException(f"zero points have type {self.result.type}, inferred is {expected}")
 
@@ -210,7 +211,7 @@ class QuantizeDynamicOp(IRDLOperation):
     ):  # fmt: skip
         super().__init__(
             operands=[value, scale, zero_point],
-            result_types=[TensorType(storage, _tensor(value).get_shape())],
+            result_types=[tensor_of(storage, sizes_of(_tensor(value)))],
             properties={
                 "qmin": IntegerAttr(qmin, i64), "qmax": IntegerAttr(qmax, i64), "recipe": recipe,
                 "nan": IntegerAttr(nan, i64) if nan else None,
@@ -248,7 +249,7 @@ class DequantizeDynamicOp(IRDLOperation):
     assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, value: SSAValue, scale: SSAValue, zero_point: SSAValue):
-        kind = TensorType(f32, _tensor(value).get_shape())
+        kind = tensor_of(f32, sizes_of(_tensor(value)))
         super().__init__(operands=[value, scale, zero_point], result_types=[kind])
 
     def verify_(self) -> None:

@@ -20,6 +20,7 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops import arithmetic
+from qcomp.frontend.ops.counting import has_symbols, triangle_mask
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -41,6 +42,8 @@ def hidden_by(b: Builder, keep: SSAValue, dtype: str) -> SSAValue:
 
 def causal(b: Builder, rows: int, columns: int, dtype: str) -> SSAValue:
     """The mask that hides later keys, as a number to add."""
+    if has_symbols((rows, columns)):
+        return hidden_by(b, triangle_mask(b, rows, columns, 0, below=True), dtype)
     seen = np.tril(np.ones((rows, columns), np.bool_))
     return b.cast(b.constant(np.where(seen, 0.0, -np.inf).astype(np.float32)), dtype)
 

@@ -13,6 +13,7 @@ from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
+from qcomp.frontend.ops.counting import triangle_mask
 from qcomp.frontend.ops.operands import choose, compare, operand, unary
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
@@ -355,10 +356,9 @@ def repeat_interleave(b: Builder, node: Node) -> Result:
 def triangle(b: Builder, node: Node) -> Result:
     """What lies below or above a diagonal; 0 elsewhere."""
     value, diagonal = b.tensor(node, "self"), b.integer(node, "diagonal", 0)
-    rows, columns = static_shape(value)[-2:]
-    below = np.arange(columns)[None] - np.arange(rows)[:, None]
-    kept = below <= diagonal if "tril" in node.target else below >= diagonal
-    return choose(b, b.constant(kept, "bool"), value, b.scalar(0, dtype_of(value)), dtype_of(value))
+    rows, columns = shape_of(value)[-2:]
+    kept = triangle_mask(b, rows, columns, diagonal, below="tril" in node.target)
+    return choose(b, kept, value, b.scalar(0, dtype_of(value)), dtype_of(value))
 
 
 @op("diag_embed.default", "diag.default")

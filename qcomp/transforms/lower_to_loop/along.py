@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, MemRefType, i64
+from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import is_float
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.functions import logaddexp
@@ -33,7 +34,7 @@ Body = Callable[[Builder, Sequence[SSAValue]], None]
 
 def run(lowering: Lowering, op: Operation, name: str, key: object, buffers: Sequence[Buffer], body: Body) -> None:
     """Emit the call of a kernel over row-major buffers that depends on their types and `key`."""
-    kinds = [MemRefType(buffer.element, buffer.sizes) for buffer in buffers]
+    kinds = [memref_of(buffer.element, buffer.sizes) for buffer in buffers]
     values = [lowering.view(buffer, kind) for buffer, kind in zip(buffers, kinds, strict=True)]
     names = [f"x{place}" for place in range(len(buffers) - 1)] + ["y"]
 
@@ -201,7 +202,7 @@ def lower_argsort(lowering: Lowering, op: nn.ArgsortOp) -> None:
     target = lowering.define(op.result, where, Layout(False))
     size, element = source.sizes[dim], real_element(op.input)
     line = (size,)
-    scratch = Buffer(lowering.allocate(MemRefType(i64, line), where), line, Layout(False), None, i64)
+    scratch = Buffer(lowering.allocate(memref_of(i64, line), where), line, Layout(False), None, i64)
     widths = [1 << step for step in range(max(size - 1, 0).bit_length())]
 
     def body(b: Builder, values: Sequence[SSAValue]) -> None:

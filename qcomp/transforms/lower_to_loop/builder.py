@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
+import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import (
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     f32,
     i8,
     i32,
+    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -32,7 +34,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from qcomp.dialects import loop
 from qcomp.dialects.binding import Symbol
 from qcomp.dialects.dim import is_symbolic, symbols_of
-from qcomp.dialects.dims import declare_symbols, sizes_of
+from qcomp.dialects.dims import DimAttr, declare_symbols, sizes_of
 from qcomp.dialects.element import is_integer
 
 MemRef = MemRefType[Attribute]
@@ -173,6 +175,14 @@ class Builder:
         map_attr = AffineMapAttr(AffineMap(0, len(operands), (expression,)))
         return Index(((self.add(ApplyOp(operands, map_attr)), 1),))
 
+    def times(self, expression: Index | int, size: int) -> Index:
+        """An index expression times a size that may depend on symbols."""
+        if not is_symbolic(size):
+            return Index.of(expression) * size
+        if Index.of(expression) == Index():
+            return Index()
+        return Index(((self.add(arith.MuliOp(self.value(expression), self.value(size))), 1),))
+
     def value(self, expression: Index | int) -> SSAValue:
         """An index expression as an SSA value."""
         expression = Index.of(expression)
@@ -241,6 +251,18 @@ class Builder:
         scalar = self.add(arith.ConstantOp(FloatAttr(float(value), cast(Float32Type | Float64Type, element))))
         return self.broadcast(scalar, shape) if shape else scalar
 
+    def count(self, number: Index | int, element: Attribute = i64) -> SSAValue:
+        """An index or a size as an integer of `element`."""
+        if isinstance(number, int) and not is_symbolic(number):
+            return self.integer(number, (), element)
+        return self.add(arith.IndexCastOp(self.value(number), element))
+
+    def real_count(self, number: Index | int, shape: Sequence[int] = ()) -> SSAValue:
+        """An index or a size as the nearest f32, as a tile of `shape` when that is given."""
+        if isinstance(number, int) and not is_symbolic(number):
+            return self.real(float(np.float32(number)), shape)
+        return self.broadcast(self.add(loop.ToFloatOp(self.count(number))), shape)
+
     def real(self, number: float, shape: Sequence[int] = ()) -> SSAValue:
         """An f32 constant, as a tile of `shape` when that is given."""
         scalar = self.add(arith.ConstantOp(FloatAttr(float(number), f32)))
@@ -252,25 +274,22 @@ def _memref(value: SSAValue) -> MemRef:
 
 
 def kernel(
-    name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr, sizes: Sequence[int] = ()
+    name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr
 ) -> tuple[FuncOp, Builder, list[SSAValue]]:
-    """An empty private function over buffers, a builder for its body, and its arguments.
-
-    sizes: what its body computes with besides the sizes of its arguments.
-    """
+    """An empty private function over buffers, a builder for its body, and its arguments."""
     kinds = [kind for _, kind in arguments]
     block = Block(arg_types=kinds)
     for value, (hint, _) in zip(block.args, arguments, strict=True):
         value.name_hint = hint
     func = FuncOp(name, FunctionType.from_lists(kinds, []), Region(block), visibility="private")
-    declare_symbols(
-        func, [Symbol(name) for name in symbols_of([*sizes, *(size for kind in kinds for size in sizes_of(kind))])]
-    )
     func.location = where
     return func, Builder(block), list(block.args)
 
 
 def finish(func: FuncOp) -> FuncOp:
-    """Close the body of a kernel."""
+    """Close the body of a kernel, and declare the symbols that its arguments and its body speak of."""
     func.body.block.add_op(ReturnOp())
+    sizes = [size for value in func.body.block.args for size in sizes_of(_memref(value))]
+    sizes += [held.data for op in func.walk() for held in op.properties.values() if isinstance(held, DimAttr)]
+    declare_symbols(func, [Symbol(name) for name in symbols_of(sizes)])
     return func

@@ -19,12 +19,11 @@ from xdsl.ir import Attribute, SSAValue
 from qcomp.backend.target import Target
 from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
-from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.transforms.lower_to_loop.buffers import Border
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
-from qcomp.transforms.lower_to_loop.tiles import NOMINAL, Region, Tile, choose_tile, regions
+from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, nominal, regions
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,8 @@ class ContractionKernel:
             found += spec.arguments()
             if spec.runtime:
                 pixels = g.width if spec.per_row else 1
-                found += [("sums", MemRefType(i32, channel)), ("scale", MemRefType(f32, (pixels,)))]
-                found.append(("zero", MemRefType(i32, (pixels,))))
+                found += [("sums", memref_of(i32, channel)), ("scale", memref_of(f32, (pixels,)))]
+                found.append(("zero", memref_of(i32, (pixels,))))
         if spec.residual and self.residual is not None:
             found.append(("residual", memref_of(i8, self.residual)))
         found.append(("y", memref_of(i8 if spec.quantized else f32, self.output)))
@@ -153,8 +152,8 @@ def contraction_kernel(
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
-    width = NOMINAL if is_symbolic(geometry.width) else geometry.width
-    tile = choose_tile(target, geometry.height, width, geometry.channels, steps, distance)
+    height, width = nominal(geometry.height), nominal(geometry.width)
+    tile = choose_tile(target, height, width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held)
 
@@ -181,7 +180,7 @@ class _Body:
         self.epilogue.load_scalars(b, spec.epilogue, self.use)
         with ExitStack() as stack:
             image = stack.enter_context(b.loop(0, g.batch, kind="parallel")).index if g.batch != 1 else Index()
-            if g.depth > 1:
+            if g.depth != 1:
                 self.plane = stack.enter_context(b.loop(0, g.depth, kind="parallel")).index
             group = stack.enter_context(b.loop(0, g.groups, kind="parallel")).index if g.groups > 1 else Index()
             whole, rest = divmod(g.channels, spec.block)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, LocationAttr, MemRefType, i8
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, LocationAttr, i8
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import encoding_of
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape, storage_element
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
@@ -22,7 +23,7 @@ from qcomp.transforms.lower_to_loop.movement import convert, copy
 def _flag(lowering: Lowering, value: SSAValue, where: LocationAttr) -> SSAValue:
     """The byte of a condition."""
     buffer = lowering.row_major(value, where)
-    view = lowering.view(buffer, MemRefType(buffer.element, ()))
+    view = lowering.view(buffer, memref_of(buffer.element, ()))
     properties = loop.access_properties(AffineMap(0, 0, ()), (), None, None)
     op = loop.LoadOp.build(operands=[view, []], result_types=[i8], properties=properties)
     assert isinstance(properties["map"], AffineMapAttr)
@@ -127,7 +128,7 @@ def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
     places = _places(lowering, op.outputs, where)
     _carry(lowering, op.inits, places[:count], where)
     inputs = [lowering.row_major(value, where) for value in op.inputs]
-    inputs = [_plain(lowering.view(buffer, MemRefType(buffer.element, buffer.sizes)), value)
+    inputs = [_plain(lowering.view(buffer, memref_of(buffer.element, buffer.sizes)), value)
               for buffer, value in zip(inputs, op.inputs, strict=True)]  # fmt: skip
     length = inputs[0].sizes[0]
     index = Block(arg_types=[IndexType()])

@@ -19,6 +19,7 @@ from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kerne
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.tiles import cuts, nominal
 from qcomp.transforms.lower_to_loop.weighted import Task, start_values
 
 PIXELS = 7
@@ -141,16 +142,14 @@ def build_depthwise(spec: DepthwiseKernel, name: str, where: LocationAttr) -> Fu
     use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
     scalars = Operands()
     scalars.load_scalars(b, spec.epilogue, use)
-    columns = 1 if spec.lanes == 1 else min(PIXELS, spec.width)
-    whole = spec.width - spec.width % columns
+    columns = 1 if spec.lanes == 1 else max(1, min(PIXELS, nominal(spec.width)))
     with b.loop(0, spec.batch) as image, b.loop(0, spec.height, kind="parallel") as row:
         for part in chunks(spec.channels, f32, spec.lanes):
             with b.loop(part.start, part.stop, part.step) as channel:
-                for low, high, step in ((0, whole, columns), (whole, spec.width, spec.width - whole)):
-                    if high > low:
-                        with b.loop(low, high, step) as column:
-                            places = (image.index, row.index, column.index, channel.index)
-                            _tile(spec, b, use, scalars, places, step, part)
+                for low, high, step in cuts(spec.width, columns):
+                    with b.loop(low, high, step) as column:
+                        places = (image.index, row.index, column.index, channel.index)
+                        _tile(spec, b, use, scalars, places, step, part)
     return finish(func)
 
 

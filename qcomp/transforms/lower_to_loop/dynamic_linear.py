@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, f32, i8, i32
+from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of, is_unsigned
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Layout
@@ -41,12 +42,12 @@ def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
         lowering.target, geometry, epilogue, unsigned, (1, 1, rows * run), ((1, 1, rows, channels), NO_BORDER), None
     )
     x = in_arena(lowering, x, run, where)
-    arguments = [lowering.view(x, MemRefType(i8, spec.input)), lowering.constant(spec.pack_weight(weight[:, None]), i8)]
+    arguments = [lowering.view(x, memref_of(i8, spec.input)), lowering.constant(spec.pack_weight(weight[:, None]), i8)]
     arguments += _constants(lowering, op, spec, weight)
     pixels = rows if per_row else 1
     for value, kind in ((op.scale, f32), (op.zero_point, i32)):
-        arguments.append(lowering.view(lowering.row_major(value, where), MemRefType(kind, (pixels,))))
-    arguments.append(lowering.view(y, MemRefType(f32, spec.output)))
+        arguments.append(lowering.view(lowering.row_major(value, where), memref_of(kind, (pixels,))))
+    arguments.append(lowering.view(y, memref_of(f32, spec.output)))
     lowering.call(spec, "linear", lambda symbol: build_contraction(spec, symbol, where), arguments, where)
 
 

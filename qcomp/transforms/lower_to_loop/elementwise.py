@@ -28,6 +28,7 @@ from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.tiles import nominal
 
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 _MIN_LANES = 16
@@ -164,7 +165,7 @@ def lane_choice(result: Seen) -> int | None:
     if not result.sizes:
         return None
     innermost = result.order[-1]
-    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, result.sizes[-1]):
+    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, nominal(result.sizes[-1])):
         return len(result.sizes) - 1
     return innermost
 

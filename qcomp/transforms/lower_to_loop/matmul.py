@@ -30,7 +30,7 @@ from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contracti
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
-from qcomp.transforms.lower_to_loop.tiles import NOMINAL, Tile, choose_tile, regions
+from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, nominal, regions
 from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values
 from qcomp.transforms.lower_to_loop.whole_matmul import lower_whole_matmul
 
@@ -142,7 +142,7 @@ def _by_tensor(
     if plan is not None and left[-1] > _LARGEST_INNER:
         raise QcompError(f"matmul of codes over {left[-1]} elements is not lowered to loops", code="lower")
     lanes = lowering.target.lanes if lowering.target.lanes > 1 else _PLAIN_LANES
-    rows, columns, inner = (NOMINAL if is_symbolic(size) else size for size in (*result[-2:], left[-1]))
+    rows, columns, inner = map(nominal, (*result[-2:], left[-1]))
     tile = choose_tile(lowering.target, 1, rows, columns, inner, 4 * inner)
     tile = tile if lowering.target.lanes > 1 else _PLAIN_TILE
     spec = MatmulKernel(

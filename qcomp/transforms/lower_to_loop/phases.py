@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import ceil_divide, is_symbolic
 from qcomp.dialects.nn.base import ints, shape
 from qcomp.transforms.lower_to_loop.buffers import Border
 
@@ -34,10 +35,10 @@ class Phase:
 def phases(result: int, kernel: int, stride: int, padding: int, dilation: int) -> list[Phase]:
     """The phases along one dimension of `result` elements."""
     found: list[Phase] = []
-    for first in range(min(stride, result)):
+    for first in range(stride if is_symbolic(result) else min(stride, result)):
         taps = [tap for tap in reversed(range(kernel)) if (first + padding - dilation * tap) % stride == 0]
         origin = (first + padding - dilation * taps[0]) // stride if taps else 0
-        count = -(-(result - first) // stride)
+        count = ceil_divide(result - first, stride)
         found.append(Phase(first, stride, count, tuple(taps), dilation // gcd(dilation, stride), origin))
     return found
 

@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i64
+from xdsl.dialects.builtin import LocationAttr, f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen, place
@@ -33,7 +34,7 @@ class IndicesKernel:
     axes: tuple[Axis, ...]
 
 
-@lowers(*nn.MAX_POOL_INDICES)
+@lowers(*nn.MAX_POOL_INDICES, symbolic=True)
 def lower_max_pool_indices(lowering: Lowering, op: nn.MaxPoolIndicesOp) -> None:
     """The order of codes is that of the reals they stand for."""
     where = op.location
@@ -51,8 +52,8 @@ def lower_max_pool_indices(lowering: Lowering, op: nn.MaxPoolIndicesOp) -> None:
 
 
 def _build(spec: IndicesKernel, name: str, where: LocationAttr) -> FuncOp:
-    source = MemRefType(f32, physical_shape(spec.source.sizes, spec.source.layout))
-    func, b, (x, y) = kernel(name, [("x", source), ("y", MemRefType(i64, spec.target))], where)
+    source = memref_of(f32, physical_shape(spec.source.sizes, spec.source.layout))
+    func, b, (x, y) = kernel(name, [("x", source), ("y", memref_of(i64, spec.target))], where)
     with ExitStack() as stack:
         indices = [stack.enter_context(b.loop(0, size)).index for size in spec.target]
         lead, spatial = indices[: -len(spec.axes)], indices[-len(spec.axes) :]
@@ -83,7 +84,7 @@ def _better(
     m, (best, found) = Reals(b, ()), carried
     flat = Index()
     for axis, place_ in zip(spec.axes, read, strict=True):
-        flat = flat * axis.size + place_
+        flat = b.times(flat, axis.size) + place_
     number = b.add(arith.IndexCastOp(b.value(flat), i64))
     one = m.number(1.0)
     better = m.select("gt", value, best, one, m.number(0.0))

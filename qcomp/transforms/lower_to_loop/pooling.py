@@ -19,6 +19,7 @@ from xdsl.ir.affine import AffineExpr
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dim import bounds, is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import integer_range
 from qcomp.dialects.nn.base import ints
@@ -53,21 +54,29 @@ class Axis:
         if self.adaptive == 1:
             return [0], [self.size]
         if self.adaptive:
-            at, out = b.value(position), self.adaptive
+            at, out = b.value(b.times(position, self.size)), self.adaptive
+            end = b.value(Index(((at, 1),)) + self.size)
             symbol = AffineExpr.symbol(0)
-            low = b.apply((symbol * self.size) // out, [at])
-            high = b.apply((symbol * self.size + self.size + self.adaptive - 1) // out, [at])
-            return [low], [high]
+            return [b.apply(symbol // out, [at])], [b.apply((symbol + (out - 1)) // out, [end])]
         start = Index.of(position) * self.stride - self.padding
         if not self.overhangs:
             return [0], [self.kernel]
         if self.dilation == 1:
             return [0, start * -1], [self.kernel, start * -1 + self.size]
-        step, at = self.dilation, b.value(position)
-        symbol = AffineExpr.symbol(0) * self.stride
-        low = b.apply((symbol * -1 + (self.padding + self.dilation - 1)) // step, [at])
-        high = b.apply((symbol * -1 + (self.size - 1 + self.padding + self.dilation)) // step, [at])
-        return [0, low], [self.kernel, high]
+        # Truncation is as good as rounding down here: a negative bound is below 0 either way.
+        low, high = (b.value(start * -1 + end + self.dilation - 1) for end in (0, self.size))
+        symbol = AffineExpr.symbol(0) // self.dilation
+        return [0, b.apply(symbol, [low])], [self.kernel, b.apply(symbol, [high])]
+
+    def count(self, b: Builder, position: Index | int, include_pad: bool) -> SSAValue:
+        """How many elements the window at `position` is said to have, as an index."""
+        if self.adaptive:
+            (low,), (high,) = self.taps(b, position)
+            return b.value(Index.of(high) - low)
+        start, border = Index.of(position) * self.stride - self.padding, self.padding if include_pad else 0
+        end = b.add(arith.MinSIOp(b.value(start + self.kernel), b.value(Index.of(self.size) + border)))
+        first = b.value(start) if include_pad else b.add(arith.MaxSIOp(b.value(start), b.value(0)))
+        return b.add(arith.SubiOp(end, first))
 
     def source(self, position: Index | int, tap: Index) -> Index:
         """The input index of a tap."""
@@ -90,6 +99,8 @@ class ReduceKernel:
     target_codes: Codes | None
     table: tuple[int, ...]
     lanes: int
+    counted: str = ""
+    """Sums without a table of divisors: "pad" counts the elements of windows with the padding, "inside" without."""
 
 
 @lowers(*nn.MAX_POOLS, symbolic=True)
@@ -108,7 +119,12 @@ def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
     window = Window(kernel_size, stride, padding, (), bool(op.ceil_mode.value.data))
     divisor = None if op.divisor_override is None else op.divisor_override.value.data
-    counts = average_counts(source.sizes[-op.SPATIAL :], window, bool(op.count_include_pad.value.data), divisor)
+    sizes, include = source.sizes[-op.SPATIAL :], bool(op.count_include_pad.value.data)
+    counts: Array | str = "pad" if include else "inside"
+    if divisor is not None or (include and not window.ceil_mode):
+        counts = np.array([math.prod(kernel_size) if divisor is None else divisor])
+    elif not any(map(is_symbolic, sizes)):
+        counts = average_counts(sizes, window, include, divisor)
     if source.encoding is not None:
         check_average(math.prod(kernel_size), source.encoding)
     _pool(lowering, op, "sum", source, target, op.dilation_sizes, counts)
@@ -116,7 +132,7 @@ def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
 
 def _pool(
     lowering: Lowering, op: nn.PoolOp, kind: str, source: Buffer, target: Buffer,
-    dilation: tuple[int, ...], counts: Array | None,
+    dilation: tuple[int, ...], counts: Array | str | None,
 ) -> None:  # fmt: skip
     rank = len(source.sizes)
     kernel_size, stride, padding = ints(op.kernel_size), ints(op.stride), ints(op.padding)
@@ -130,19 +146,20 @@ def _pool(
 def sliding(size: int, count: int, taps: int, stride: int, padding: int, dilation: int) -> Axis:
     """A window that slides over `size` elements and stops at `count` places."""
     last = (count - 1) * stride - padding + (taps - 1) * dilation
-    return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or last >= size)
+    return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or bounds(last - size)[1] >= 0)
 
 
 @lowers(*nn.ADAPTIVE_AVG_POOLS, symbolic=True)
 def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> None:
     """Sums over windows that cover the input."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
-    pairs = zip(source.sizes[-op.SPATIAL :], ints(op.output_size), strict=True)
+    sizes = source.sizes[-op.SPATIAL :]
+    if any(map(is_symbolic, sizes)):
+        _spread(lowering, op, "sum", source, target, "inside")
+        return
+    pairs = zip(sizes, ints(op.output_size), strict=True)
     lengths = [np.array([high - low for low, high in adaptive_windows(*pair)]) for pair in pairs]
-    counts: Array = reduce(np.multiply.outer, lengths)
-    if source.encoding is not None:
-        check_average(int(counts.max()), source.encoding)
-    _spread(lowering, op, "sum", source, target, counts)
+    _spread(lowering, op, "sum", source, target, reduce(np.multiply.outer, lengths))
 
 
 @lowers(*nn.ADAPTIVE_MAX_POOLS, symbolic=True)
@@ -155,7 +172,7 @@ def lower_adaptive_max_pool(lowering: Lowering, op: nn.AdaptiveMaxPoolOp) -> Non
 
 
 def _spread(
-    lowering: Lowering, op: nn.AdaptivePoolOp, kind: str, source: Buffer, target: Buffer, counts: Array | None
+    lowering: Lowering, op: nn.AdaptivePoolOp, kind: str, source: Buffer, target: Buffer, counts: Array | str | None
 ) -> None:
     rank, size = len(source.sizes), ints(op.output_size)
     first = rank - op.SPATIAL
@@ -165,14 +182,15 @@ def _spread(
 
 def _reduce(
     lowering: Lowering, where: LocationAttr, name: str, kind: str, source: Buffer, target: Buffer,
-    axes: tuple[tuple[int, Axis], ...], keep: tuple[int, ...], counts: Array | None,
+    axes: tuple[tuple[int, Axis], ...], keep: tuple[int, ...], counts: Array | str | None,
 ) -> None:  # fmt: skip
     source_codes = Codes.of(source.encoding) if source.encoding is not None else None
     target_codes = Codes.of(target.encoding) if target.encoding is not None else None
-    divisors = _divisors(counts)
+    divisors = None if isinstance(counts, str) else _divisors(counts)
     spec = ReduceKernel(
         kind, Seen.of(source), Seen.of(target), axes, keep, source_codes, target_codes,
         divisors.shape if divisors is not None else (), lowering.target.lanes,
+        counts if isinstance(counts, str) else "",
     )  # fmt: skip
     arguments = [source.value, target.value]
     if divisors is not None:
@@ -233,8 +251,8 @@ class _Reduction:
     def _window(self, indices: list[Index | int], part: Chunk) -> None:
         spec, b = self.spec, self.b
         position: dict[int, Index | int] = dict(zip(spec.keep, indices, strict=True))
-        bounds = {axis: how.taps(b, position.get(axis, 0)) for axis, how in spec.axes}
-        acc = self._taps(list(spec.axes), bounds, position, dict(position), part, self._start(part.shape))
+        spans = {axis: how.taps(b, position.get(axis, 0)) for axis, how in spec.axes}
+        acc = self._taps(list(spec.axes), spans, position, dict(position), part, self._start(part.shape))
         lane = spec.keep.index(self.lane) if self.lane is not None else 0
         result = acc if spec.kind == "max" else self._average(acc, position, part)
         store_lanes(b, result, self.use["y"], spec.target, indices, lane, part.shape, part.valid)
@@ -251,15 +269,15 @@ class _Reduction:
         return b.byte(spec.source_codes.low, shape)
 
     def _taps(
-        self, axes: list[tuple[int, Axis]], bounds: dict[int, tuple[Sequence[Index | int], Sequence[Index | int]]],
+        self, axes: list[tuple[int, Axis]], spans: dict[int, tuple[Sequence[Index | int], Sequence[Index | int]]],
         position: dict[int, Index | int], source: dict[int, Index | int], part: Chunk, acc: SSAValue,
     ) -> SSAValue:  # fmt: skip
         if not axes:
             return self._combine(source, part, acc)
         (axis, how), rest = axes[0], axes[1:]
-        with self.b.loop(*bounds[axis], carry=[acc]) as nest:
+        with self.b.loop(*spans[axis], carry=[acc]) as nest:
             inner = {**source, axis: how.source(position.get(axis, 0), nest.index)}
-            nest.carry(self._taps(rest, bounds, position, inner, part, nest.carried[0]))
+            nest.carry(self._taps(rest, spans, position, inner, part, nest.carried[0]))
         return nest.results[0]
 
     def _combine(self, source: dict[int, Index | int], part: Chunk, acc: SSAValue) -> SSAValue:
@@ -275,8 +293,18 @@ class _Reduction:
         # Averages of codes often lie half way between two codes: only torch's own steps round them its way.
         return b.add(arith.AddfOp(acc, dequantized(b, tile, spec.source_codes)))
 
+    def _count(self, position: dict[int, Index | int]) -> Index:
+        """The elements of a window, at least 1."""
+        spec, b = self.spec, self.b
+        lengths = [how.count(b, position.get(axis, 0), spec.counted == "pad") for axis, how in spec.axes]
+        total = reduce(lambda one, other: b.add(arith.MuliOp(one, other)), lengths)
+        return Index(((b.add(arith.MaxSIOp(total, b.value(1))), 1),))
+
     def _average(self, acc: SSAValue, position: dict[int, Index | int], part: Chunk) -> SSAValue:
         spec, b = self.spec, self.b
+        if spec.counted:
+            divisor = b.real_count(self._count(position), part.shape)
+            return quantized(b, b.add(arith.DivfOp(acc, divisor)), spec.target_codes)
         where: list[Index | int] = [0] if len(spec.table) == 1 else [position.get(axis, 0) for axis, _ in spec.axes]
         divisor = b.load(self.use["divisors"], where)
         divisor = b.broadcast(divisor, part.shape) if part.shape else divisor

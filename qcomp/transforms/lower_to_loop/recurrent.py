@@ -12,12 +12,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32
+from xdsl.dialects.builtin import LocationAttr, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
@@ -97,7 +98,7 @@ def _lower(
     if projection is not None:
         wide = np.zeros((spec.units, spec.padded_state), np.float32)
         wide[:, : spec.state] = projection.T
-        arguments += [lowering.constant(wide, f32), lowering.allocate(MemRefType(f32, (batch, spec.units)), where)]
+        arguments += [lowering.constant(wide, f32), lowering.allocate(memref_of(f32, (batch, spec.units)), where)]
     with real_result(lowering, op.result, where, Layout(False)) as target:
         short = op.name.removeprefix("nn.")
         lowering.call(spec, short, lambda name: _build(spec, name, where), [*arguments, target.value], where)
@@ -127,17 +128,17 @@ def _spread(spec: RecurrentKernel, bias: Array) -> Array:
 
 def _build(spec: RecurrentKernel, name: str, where: LocationAttr) -> FuncOp:
     arguments = [
-        ("x", MemRefType(f32, (spec.time, spec.batch, spec.gates * spec.units))),
-        ("hidden", MemRefType(f32, (spec.batch, spec.state))),
+        ("x", memref_of(f32, (spec.time, spec.batch, spec.gates * spec.units))),
+        ("hidden", memref_of(f32, (spec.batch, spec.state))),
     ]
     if spec.kind == "lstm":
-        arguments.append(("cell", MemRefType(f32, (spec.batch, spec.units))))
-    arguments.append(("weight", MemRefType(f32, (spec.state, spec.gates, spec.padded))))
-    arguments.append(("bias", MemRefType(f32, (spec.gates, spec.padded))))
+        arguments.append(("cell", memref_of(f32, (spec.batch, spec.units))))
+    arguments.append(("weight", memref_of(f32, (spec.state, spec.gates, spec.padded))))
+    arguments.append(("bias", memref_of(f32, (spec.gates, spec.padded))))
     if spec.projected:
-        arguments.append(("projection", MemRefType(f32, (spec.units, spec.padded_state))))
-        arguments.append(("scratch", MemRefType(f32, (spec.batch, spec.units))))
-    arguments.append(("y", MemRefType(f32, (spec.time, spec.batch, spec.width))))
+        arguments.append(("projection", memref_of(f32, (spec.units, spec.padded_state))))
+        arguments.append(("scratch", memref_of(f32, (spec.batch, spec.units))))
+    arguments.append(("y", memref_of(f32, (spec.time, spec.batch, spec.width))))
     func, b, values = kernel(name, arguments, where)
     layer = _Layer(spec, b, dict(zip([hint for hint, _ in arguments], values, strict=True)))
     layer.step(Index.of(spec.time - 1 if spec.reverse else 0), None)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, LocationAttr, MemRefType, f32, i32
+from xdsl.dialects.builtin import IndexType, LocationAttr, f32, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen
 from qcomp.transforms.lower_to_loop.buffers import no_border, physical_shape
@@ -53,8 +54,8 @@ def lower_grid_sample(lowering: Lowering, op: nn.GridSampleOp) -> None:
 
 def _build(spec: SamplingKernel, name: str, where: LocationAttr) -> FuncOp:
     batch, channels, rows, columns = spec.target.sizes
-    kinds = [MemRefType(f32, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
-    arguments = [("x", kinds[0]), ("grid", MemRefType(f32, (batch, rows, columns, 2))), ("y", kinds[1])]
+    kinds = [memref_of(f32, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
+    arguments = [("x", kinds[0]), ("grid", memref_of(f32, (batch, rows, columns, 2))), ("y", kinds[1])]
     func, b, values = kernel(name, arguments, where)
     with b.loop(0, batch) as image, b.loop(0, rows, kind="parallel") as row, b.loop(0, columns) as column:
         place = [image.index, row.index, column.index]

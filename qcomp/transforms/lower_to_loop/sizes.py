@@ -38,7 +38,7 @@ def lower_sizes(lowering: Lowering, op: nn.DimValueOp | nn.ArangeOp) -> None:
 
 def _build(spec: CountKernel, name: str, where: LocationAttr) -> FuncOp:
     element = ELEMENTS[spec.element]
-    func, b, (y,) = kernel(name, [("y", memref_of(element, spec.sizes))], where, (spec.start,))
+    func, b, (y,) = kernel(name, [("y", memref_of(element, spec.sizes))], where)
     if not spec.sizes:
         b.store(b.add(arith.IndexCastOp(b.value(Index.of(spec.start)), element)), y, [])
         return finish(func)

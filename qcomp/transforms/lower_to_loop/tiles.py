@@ -100,27 +100,29 @@ NOMINAL = 64
 """What a symbolic number of pixels is taken for where a tile is chosen."""
 
 
-def regions(tile: Tile, height: int, width: int) -> list[Region]:
-    """The output cut into rectangles: full tiles, and what remains on the right and at the bottom.
+def nominal(size: int) -> int:
+    """A number in place of a size that depends on symbols, for choices that only speed depends on."""
+    return NOMINAL if is_symbolic(size) else size
 
-    A symbolic width leaves up to a tile less one pixel; they are done by fours, then one by one.
-    """
-    if is_symbolic(width):
-        return [region for band in regions(Tile(tile.rows, 1, 1), height, 1) for region in _strips(band, tile, width)]
-    rows, columns = height - height % tile.rows, width - width % tile.columns
-    bands = [(0, rows, tile.rows), (rows, height, height - rows)]
-    strips = [(0, columns, tile.columns), (columns, width, width - columns)]
+
+def regions(tile: Tile, height: int, width: int) -> list[Region]:
+    """The output cut into rectangles: full tiles, and what remains on the right and at the bottom."""
     return [
         Region(top, bottom, left, right, band, strip)
-        for top, bottom, band in bands
-        for left, right, strip in strips
-        if bottom > top and right > left
+        for top, bottom, band in cuts(height, tile.rows)
+        for left, right, strip in cuts(width, tile.columns)
     ]
 
 
-def _strips(band: Region, tile: Tile, width: int) -> Iterator[Region]:
-    done = 0
-    for columns in dict.fromkeys((tile.columns, min(4, tile.columns), 1)):
-        end = width // columns * columns
-        yield Region(band.top, band.bottom, done, end, band.rows, columns)
-        done = end
+def cuts(size: int, step: int) -> Iterator[tuple[int, int, int]]:
+    """(start, stop, step) of parts that cover `size` elements, each a multiple of its step.
+
+    A symbolic size leaves up to a step less one element; a few of them are done together, then one by one.
+    """
+    start = 0
+    middle = next(width for width in (4, 3, 2, 1) if step % width == 0)
+    for width in dict.fromkeys((step, middle, 1)) if is_symbolic(size) else (step, size % step):
+        stop = size // max(width, 1) * width if is_symbolic(size) or not start else size
+        if stop != start:
+            yield start, stop, width
+        start = stop

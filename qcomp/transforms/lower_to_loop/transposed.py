@@ -30,7 +30,7 @@ _WHOLE = Phase(0, 1, 1, (0,), 1, 0)
 """A spatial dimension that is not there."""
 
 
-@lowers(*nn.TRANSPOSED)
+@lowers(*nn.TRANSPOSED, symbolic=True)
 def lower_transposed(lowering: Lowering, op: nn.ConvTransposeOp) -> None:
     """A convolution per phase over a channels-last buffer with a border of real zeros."""
     where, border = op.location, transposed_border(op)

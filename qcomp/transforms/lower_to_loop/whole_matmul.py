@@ -7,9 +7,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, MemRefType
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 
+from qcomp.dialects.dims import memref_of
 from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.builder import Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
@@ -31,13 +32,13 @@ def lower_whole_matmul(lowering: Lowering, lhs: Buffer, rhs: Buffer, target: Buf
     rank = len(target.sizes)
     left, right = ((1,) * (rank - len(side.sizes)) + side.sizes for side in (lhs, rhs))
     spec = WholeMatmulKernel(left, right, target.sizes, str(target.element))
-    views = [lowering.view(side, MemRefType(side.element, size)) for side, size in ((lhs, left), (rhs, right))]
+    views = [lowering.view(side, memref_of(side.element, size)) for side, size in ((lhs, left), (rhs, right))]
     lowering.call(spec, "matmul", lambda name: _build(spec, name, where), [*views, target.value], where)
 
 
 def _build(spec: WholeMatmulKernel, name: str, where: LocationAttr) -> FuncOp:
     element = ELEMENTS[spec.element]
-    kinds = [MemRefType(element, size) for size in (spec.lhs, spec.rhs, spec.result)]
+    kinds = [memref_of(element, size) for size in (spec.lhs, spec.rhs, spec.result)]
     func, b, (x, weight, y) = kernel(name, list(zip(("x", "weight", "y"), kinds, strict=True)), where)
     with ExitStack() as stack:
         place = [stack.enter_context(b.loop(0, size)).index for size in spec.result]

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import LocationAttr, MemRefType
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.dims import attribute_size
+from qcomp.dialects.dims import attribute_size, memref_of
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
@@ -33,7 +33,7 @@ def written_over(lowering: Lowering, op: nn.WriteOp) -> Buffer:
     encoding = encoding_of(op.result.type)
     base = recoded(lowering, lowering.row_major(op.base, op.location), encoding, op.location)
     if _dies(lowering, op, base):
-        kind = MemRefType(base.element, base.sizes)
+        kind = memref_of(base.element, base.sizes)
         target = Buffer(lowering.view(base, kind), base.sizes, Layout(False), encoding, base.element)
         lowering.buffers[op.result] = target
         return target
@@ -108,9 +108,9 @@ def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     lanes = lowering.target.lanes if str(source.element) in ("f32", "i8", "i32") else 1
     spec = IndexCopyKernel(outer, rows, size, count, str(source.element), str(indices.element), lanes)
     arguments = [
-        lowering.view(source, MemRefType(source.element, (outer, count, size))),
-        lowering.view(indices, MemRefType(indices.element, (count,))),
-        lowering.view(target, MemRefType(target.element, (outer, rows, size))),
+        lowering.view(source, memref_of(source.element, (outer, count, size))),
+        lowering.view(indices, memref_of(indices.element, (count,))),
+        lowering.view(target, memref_of(target.element, (outer, rows, size))),
     ]
     lowering.call(spec, "index_copy", lambda name: _build(spec, name, where), arguments, where)
 
@@ -118,9 +118,9 @@ def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
 def _build(spec: IndexCopyKernel, name: str, where: LocationAttr) -> FuncOp:
     element = ELEMENTS[spec.element]
     arguments = [
-        ("source", MemRefType(element, (spec.outer, spec.count, spec.size))),
-        ("indices", MemRefType(ELEMENTS[spec.index], (spec.count,))),
-        ("y", MemRefType(element, (spec.outer, spec.rows, spec.size))),
+        ("source", memref_of(element, (spec.outer, spec.count, spec.size))),
+        ("indices", memref_of(ELEMENTS[spec.index], (spec.count,))),
+        ("y", memref_of(element, (spec.outer, spec.rows, spec.size))),
     ]
     func, b, (source, indices, y) = kernel(name, arguments, where)
     with b.loop(0, spec.count) as nest:
