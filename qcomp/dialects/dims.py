@@ -11,6 +11,7 @@ what they are; ``?`` in the encoding is a dimension that is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -33,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.binding import Symbol
-from qcomp.dialects.dim import FUNCTIONS, is_symbolic, symbol
+from qcomp.dialects.dim import FUNCTIONS, bounds, is_symbolic, symbol
 
 Shape = tuple[int, ...]
 SYMBOLS = "nn.symbols"
@@ -160,6 +161,15 @@ def declared_symbols(func: Operation) -> list[Symbol]:
     given = func.attributes.get(SYMBOLS)
     items = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
     return [item.data for item in items if isinstance(item, SymbolAttr)]
+
+
+def largest_size(size: int, op: Operation) -> float:
+    """The largest number that `size` can be in the function around `op`, or that function itself; inf for any."""
+    found: Operation | None = op
+    while found is not None and SYMBOLS not in found.attributes:
+        found = found.parent_op()
+    symbols = [] if found is None else declared_symbols(found)
+    return bounds(size, {item.name: (item.low, inf if item.high is None else item.high) for item in symbols})[1]
 
 
 def declare_symbols(func: Operation, symbols: Sequence[Symbol]) -> None:

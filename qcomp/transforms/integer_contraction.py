@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.ir import SSAValue
 
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dims import largest_size
 from qcomp.dialects.nn import ActivationAttr, MatmulOp, WeightedOp
 from qcomp.dialects.nn.base import UNKNOWN, Tensor, shape
 from qcomp.dialects.quant import Encoding
@@ -96,8 +98,8 @@ class Product:
 def product(op: MatmulOp, output: Encoding | None) -> Product | Refusal:
     """`op` with the codes behind its operands, or why it has no integer form.
 
-    The left side is a per-tensor activation; the right side has zero points 0 and is quantized per tensor or along its
-    last dimension.
+    The left side is a per-tensor activation; the right side is quantized per tensor, or with zero points 0 along its
+    last dimension. Sums of products of codes, zero points not yet taken off, fit int32.
     """
     from qcomp.interpreter.reference.integer_plan import matmul_plan
 
@@ -111,12 +113,16 @@ def product(op: MatmulOp, output: Encoding | None) -> Product | Refusal:
     right = encoded(rhs)
     if right.axis not in (None, len(shape(rhs)) - 1):
         return Refusal("right side is quantized along another dimension than its last")
-    if shape(lhs)[-1] == UNKNOWN:
+    inner = inf if shape(lhs)[-1] == UNKNOWN else largest_size(shape(lhs)[-1], op)
+    if inner == inf:
         return Refusal("the number of products is not known")
     try:
-        matmul_plan(shape(lhs)[-1], encoded(lhs), right, output)
+        matmul_plan(int(inner), encoded(lhs), right, output)
     except QcompError as problem:
         return Refusal(problem.message)
+    largest = int(inner) * (2**right.width - 1) * (2 ** encoded(lhs).width - 1)
+    if largest >= 2**31 and right.width == 8 and constant(rhs) is None:
+        return Refusal(f"int32 accumulator overflows: sums of products of codes can reach {largest}")
     return Product(op, lhs, rhs)
 
 

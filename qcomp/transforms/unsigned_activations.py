@@ -67,8 +67,13 @@ def _reads_any(use: Use) -> bool:
     if isinstance(op, nn.WeightedOp):
         return use.index != WEIGHT
     if isinstance(op, nn.MatmulOp):
-        return use.index == 0
+        return use.index != WEIGHT
     return isinstance(op, _READS)
+
+
+def _takes_either(use: Use) -> bool:
+    """Whether this use is a computed right side of a matmul, which is signed for free where it is packed."""
+    return isinstance(use.operation, nn.MatmulOp) and not isinstance(use.operation.rhs.owner, nn.ConstantOp)
 
 
 def _is_done(use: Use) -> bool:
@@ -80,7 +85,7 @@ def _is_done(use: Use) -> bool:
 
 def _convert(value: SSAValue, encoding: Encoding) -> None:
     """Let `value` be unsigned; uses that need the signed codes read a requantize."""
-    signed = [use for use in value.uses if not _reads_any(use)]
+    signed = [use for use in value.uses if not _reads_any(use) and not _takes_either(use)]
     old_type = tensor(value)
     new = IrRewriter.replace_value_with_new_type(value, quantized_type(old_type, moved(encoding)))
     if signed:

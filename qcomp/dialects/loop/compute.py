@@ -115,9 +115,13 @@ class MultiplyAddOp(IRDLOperation):
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$acc `,` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
-    def __init__(self, acc: SSAValue, lhs: SSAValue, rhs: SSAValue, lhs_unsigned: bool = False):
+    def __init__(
+        self, acc: SSAValue, lhs: SSAValue, rhs: SSAValue, lhs_unsigned: bool = False, rhs_unsigned: bool = False
+    ):
         super().__init__(
-            operands=[acc, lhs, rhs], result_types=[acc.type], properties={"lhs_unsigned": _unit(lhs_unsigned)}
+            operands=[acc, lhs, rhs],
+            result_types=[acc.type],
+            properties={"lhs_unsigned": _unit(lhs_unsigned), "rhs_unsigned": _unit(rhs_unsigned)},
         )
 
     def verify_(self) -> None:

@@ -91,8 +91,9 @@ def integer_linear(codes: Array, weight: Array, plan: IntegerPlan, residual: Arr
 
 
 def integer_matmul(lhs: Array, rhs: Array, plan: IntegerPlan) -> Array:
-    """Matmul of codes; the right side's zero point is 0. Codes, or float32 without an output encoding."""
-    return finish(np.matmul(_exact(lhs, plan), rhs.astype(_exact_dtype(plan))), plan, -1)
+    """Matmul of codes. Codes, or float32 without an output encoding."""
+    right = np.subtract(rhs, np.float64(plan.rhs_zero), dtype=_exact_dtype(plan))
+    return finish(np.matmul(_exact(lhs, plan), right), plan, -1)
 
 
 def finish(total: Array, plan: IntegerPlan, channel_axis: int, residual: Array | None = None) -> Array:

@@ -22,7 +22,7 @@ start is 0 but for a bias that is quantized at sx * sw[c]: its codes are added a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class IntegerPlan:
     multiplier: float32 [C]; inverse: None for a float result;
     output, residual: encodings, or None for a float result, no residual or a float one (float results only);
     act_min, act_max: the codes that the result is clamped to (0, 0 for a float result);
-    activation: real bounds, used for a float result.
+    activation: real bounds, used for a float result. rhs_zero: the zero point of a matmul's right side.
     """
 
     input: Encoding
@@ -62,6 +62,7 @@ class IntegerPlan:
     act_min: int
     act_max: int
     activation: tuple[float, float] | None
+    rhs_zero: int = 0
 
 
 def integer_plan(
@@ -96,16 +97,19 @@ def matmul_plan(
 ) -> IntegerPlan:
     """The plan of [..., M, inner] times [..., inner, N] whose right side is known by its encoding only.
 
-    rhs_encoding: per tensor, then C = 1, or per channel along N. Raises QcompError "not-integer" as `integer_plan`.
+    rhs_encoding: per tensor, then C = 1 and acc = sum((lq - zl) * (rq - zr)), or per channel along N with zero points
+    0. Raises QcompError "not-integer" as `integer_plan`.
     """
     _require(not rhs_encoding.blocks, "right side is quantized in blocks")
-    _require(not rhs_encoding.zero_points.any(), "right side has a zero point that is not 0")
+    plain = rhs_encoding.per_tensor or not rhs_encoding.zero_points.any()
+    _require(plain, "right side is quantized per channel with a zero point that is not 0")
     _require_per_tensor(lhs_encoding, output_encoding, None)
     unit = np.atleast_1d(lhs_encoding.scale * rhs_encoding.scales)
-    bound = np.full(
-        unit.shape, inner * largest_distance(lhs_encoding) * max(rhs_encoding.qmax, -rhs_encoding.qmin), np.int64
-    )
-    return _plan(lhs_encoding, output_encoding, None, bound, np.zeros(unit.shape, np.int64), None, unit, None)
+    zero = rhs_encoding.zero_point if rhs_encoding.per_tensor else 0
+    reach = max(rhs_encoding.qmax - zero, zero - rhs_encoding.qmin)
+    bound = np.full(unit.shape, inner * largest_distance(lhs_encoding) * reach, np.int64)
+    plan = _plan(lhs_encoding, output_encoding, None, bound, np.zeros(unit.shape, np.int64), None, unit, None)
+    return replace(plan, rhs_zero=zero)
 
 
 def activation_codes(encoding: Encoding, activation: tuple[float, float] | None) -> tuple[int, int]:

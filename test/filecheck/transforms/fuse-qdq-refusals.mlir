@@ -186,20 +186,27 @@ func.func @others(%x: !y, %f: !yf, %h: tensor<4x2x!quant.uniform<i8:f16, 0.2:5>>
 
 // -----
 
-// Matmul: the right side has a zero point, is quantized along its rows, or is float.
+// Matmul: the right side has zero points per column, is quantized along its rows, or is float; sums that do not fit.
 // CHECK-LABEL: func.func @matmul
-func.func @matmul(%x: tensor<4x3x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<3x3x!quant.uniform<i8:f32, 0.01:1>>, %z: tensor<3x3x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.1}>>, %f: tensor<3x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) {
+func.func @matmul(%x: tensor<4x3x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<3x3x!quant.uniform<i8:f32:1, {0.01:1, 0.02, 0.03}>>, %z: tensor<3x3x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.1}>>, %f: tensor<3x3xf32>, %g: tensor<34000x1x!quant.uniform<i8:f32, 0.1:5>>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<1x1xf32>) {
   // CHECK-COUNT-3: nn.matmul {{.*}}(tensor<4x3xf32>, tensor<3x3xf32>)
+  // CHECK: nn.matmul {{.*}}(tensor<1x34000xf32>, tensor<34000x1xf32>)
   %d = quant.dequantize %x : tensor<4x3x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x3xf32>
-  %e = quant.dequantize %y : tensor<3x3x!quant.uniform<i8:f32, 0.01:1>> -> tensor<3x3xf32>
-  %g = quant.dequantize %z : tensor<3x3x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.1}>> -> tensor<3x3xf32>
-  // expected-remark@+1 {{right side has a zero point that is not 0}}
+  %e = quant.dequantize %y : tensor<3x3x!quant.uniform<i8:f32:1, {0.01:1, 0.02, 0.03}>> -> tensor<3x3xf32>
+  %h = quant.dequantize %z : tensor<3x3x!quant.uniform<i8:f32:0, {0.5, 0.25, 0.1}>> -> tensor<3x3xf32>
+  %i = quant.dequantize %g : tensor<34000x1x!quant.uniform<i8:f32, 0.1:5>> -> tensor<34000x1xf32>
+  %j = nn.reshape %i : tensor<34000x1xf32> -> tensor<1x34000xf32>
+  %k = quant.quantize %j : tensor<1x34000xf32> -> tensor<1x34000x!quant.uniform<i8:f32, 0.1:5>>
+  %l = quant.dequantize %k : tensor<1x34000x!quant.uniform<i8:f32, 0.1:5>> -> tensor<1x34000xf32>
+  // expected-remark@+1 {{right side is quantized per channel with a zero point that is not 0}}
   %m = nn.matmul %d, %e : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
   // expected-remark@+1 {{right side is quantized along another dimension than its last}}
-  %n = nn.matmul %d, %g : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  %n = nn.matmul %d, %h : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
   // expected-remark@+1 {{right side is not dequantized}}
   %o = nn.matmul %d, %f : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
-  func.return %m, %n, %o : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
+  // expected-remark@+1 {{int32 accumulator overflows: sums of products of codes can reach 2210850000}}
+  %p = nn.matmul %l, %i : (tensor<1x34000xf32>, tensor<34000x1xf32>) -> tensor<1x1xf32>
+  func.return %m, %n, %o, %p : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<1x1xf32>
 }
 
 // -----

@@ -85,6 +85,22 @@ func.func @matmul(%x: tensor<4x3x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<3
   func.return %q, %n : tensor<4x5x!quant.uniform<u8:f32, 0.07:30>>, tensor<4x5xf32>
 }
 
+// Two activations with zero points, the product of batches; the left one transposed.
+// CHECK-LABEL: func.func @attention
+func.func @attention(%x: tensor<2x1x3x4x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<5x3x6x!quant.uniform<i8:f32, 0.01:7>>) -> (tensor<2x5x4x6x!quant.uniform<i8:f32, 0.07:3>>, tensor<2x5x4x6xf32>) {
+  // CHECK-NEXT: [[T:%[^ ]+]] = nn.permute %x
+  // CHECK-NEXT: nn.matmul [[T]], %y : {{.*}} -> tensor<2x5x4x6x!quant.uniform<i8:f32, 0.07:3>>
+  // CHECK-NEXT: nn.matmul [[T]], %y : {{.*}} -> tensor<2x5x4x6xf32>
+  // CHECK-NEXT: func.return
+  %t = nn.permute %x {dims = array<i64: 0, 1, 3, 2>} : tensor<2x1x3x4x!quant.uniform<u8:f32, 0.03:100>> -> tensor<2x1x4x3x!quant.uniform<u8:f32, 0.03:100>>
+  %d = quant.dequantize %t : tensor<2x1x4x3x!quant.uniform<u8:f32, 0.03:100>> -> tensor<2x1x4x3xf32>
+  %e = quant.dequantize %y : tensor<5x3x6x!quant.uniform<i8:f32, 0.01:7>> -> tensor<5x3x6xf32>
+  %m = nn.matmul %d, %e : (tensor<2x1x4x3xf32>, tensor<5x3x6xf32>) -> tensor<2x5x4x6xf32>
+  %q = quant.quantize %m : tensor<2x5x4x6xf32> -> tensor<2x5x4x6x!quant.uniform<i8:f32, 0.07:3>>
+  %n = nn.matmul %d, %e : (tensor<2x1x4x3xf32>, tensor<5x3x6xf32>) -> tensor<2x5x4x6xf32>
+  func.return %q, %n : tensor<2x5x4x6x!quant.uniform<i8:f32, 0.07:3>>, tensor<2x5x4x6xf32>
+}
+
 // Elementwise ops keep the recipe of the quantize; both operands of mul(x, x).
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: !y, %z: !z) -> (!y, !z) {

@@ -44,19 +44,20 @@ func.func @borders(%x: !q) -> (tensor<2x3xi8>, tensor<2x2xf32>) {
   func.return %s, %l : tensor<2x3xi8>, tensor<2x2xf32>
 }
 
-// The right side of a matmul is a weight; a division can make NaN.
+// The right side of a matmul may be unsigned, or signed as an argument is; a division can make NaN.
 // CHECK-LABEL: func.func @weights
-func.func @weights(%x: tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3xf32> {
+func.func @weights(%x: tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> (tensor<3x3xf32>, tensor<3x3xf32>) {
   // CHECK-NEXT: [[X:%[^ ]+]] = quant.requantize %x
   // CHECK-NEXT: [[N:%[^ ]+]] = nn.neg [[X]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:128>>
-  // CHECK-NEXT: [[M:%[^ ]+]] = quant.requantize [[N]] {{.*}} -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
   // CHECK-NEXT: [[D:%[^ ]+]] = nn.div [[X]], [[N]] {{.*}} -> tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>
   // CHECK-NEXT: [[E:%[^ ]+]] = quant.requantize [[D]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:131>>
-  // CHECK-NEXT: nn.matmul [[E]], [[M]]
+  // CHECK-NEXT: nn.matmul [[E]], [[N]]
+  // CHECK-NEXT: nn.matmul [[E]], %x
   %n = nn.neg %x : tensor<3x3x!quant.uniform<i8:f32, 0.1>> -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
   %d = nn.div %x, %n : (tensor<3x3x!quant.uniform<i8:f32, 0.1>>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>
   %m = nn.matmul %d, %n : (tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3xf32>
-  func.return %m : tensor<3x3xf32>
+  %k = nn.matmul %d, %x : (tensor<3x3x!quant.uniform<i8:f32, 0.1:3>>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3xf32>
+  func.return %m, %k : tensor<3x3xf32>, tensor<3x3xf32>
 }
 
 // Not touched: unsigned, wider, per channel, float.

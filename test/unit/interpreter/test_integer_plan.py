@@ -131,8 +131,10 @@ def test_matmul_plan():
     lhs, rhs = Encoding.make(0.02, 5, signed=False), Encoding.make(0.03)
     plan = matmul_plan(77, lhs, rhs, OUT)
     assert plan.bound.tolist() == [77 * 250 * 128] and plan.bias is None
-    with pytest.raises(QcompError, match="zero point"):
-        matmul_plan(77, lhs, Encoding.make(0.03, 1), OUT)
+    plan = matmul_plan(77, lhs, Encoding.make(0.03, -100), OUT)
+    assert plan.bound.tolist() == [77 * 250 * 227] and plan.rhs_zero == -100
+    with pytest.raises(QcompError, match="per channel with a zero point"):
+        matmul_plan(77, lhs, Encoding.make([0.03, 0.02], [0, 1], axis=1), OUT)
     with pytest.raises(QcompError, match="overflows"):
         matmul_plan(70_000, lhs, rhs, OUT)
 

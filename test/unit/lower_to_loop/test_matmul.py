@@ -130,10 +130,66 @@ def test_mixed_operands() -> None:
     three_way.check(p.module(*results), *p.arrays, relative=1e-6)
 
 
+def zero_points(
+    left: tuple[int, ...], right: tuple[int, ...], constant: bool, commands: tuple[str, ...] = three_way.QUICK
+) -> None:
+    """Both sides with zero points, of both signs; to codes and to reals."""
+    p = Program(12)
+    sides = [p.input(left, held) for held in (A, SIGNED, activation(0.03, 0))]
+    given = [activation(0.013, 91), Encoding.make(0.017, 25), activation(0.019, 128), activation(0.011, 0)]
+    others = [p.codes(right, held) if constant else p.input(right, held) for held in given]
+    shape = nn.MatmulOp(sides[0], others[0]).infer_shape()
+    target = activation(contraction_scale(left[-1], A.scale, 0.015), 117)
+    pairs = [(sides[number % 3], others[number % 4]) for number in range(12)][: None if left == (31, 19) else 5]
+    results = [
+        p.add(nn.MatmulOp(lhs, rhs, kind(shape, None if number == 1 else target)))
+        for number, (lhs, rhs) in enumerate(pairs)
+    ]
+    three_way.check(p.module(*results), *p.arrays, compilers=commands)
+
+
+ZERO_POINT_SHAPES = [
+    SHAPES[1], SHAPES[6], SHAPES[7], SHAPES[9], ((2, 1, 13, 6), (1, 3, 6, 20)), ((1, 1), (1, 1)), ((29, 3), (3, 131)),
+    ((2, 12, 130), (2, 130, 35)), ((3, 14, 4), (3, 4, 16)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("left, right", ZERO_POINT_SHAPES)
+def test_zero_points(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    zero_points(left, right, False)
+
+
+def test_zero_points_by_a_constant() -> None:
+    zero_points((3, 15, 9), (9, 35), True)
+
+
+def test_zero_points_by_all_compilers() -> None:
+    zero_points((2, 14, 11), (2, 11, 37), False, three_way.COMPILERS)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.tuples(*[st.integers(1, 40)] * 3), st.sampled_from([((), ()), ((2,), ()), ((2,), (2,)), ((1, 3), (2, 1))]))
+def test_zero_points_of_any_shape(sizes: tuple[int, int, int], batch: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    rows, inner, columns = sizes
+    zero_points((*batch[0], rows, inner), (*batch[1], inner, columns), False)
+
+
+def test_largest_products_fit() -> None:
+    """Sums at the edge of int32 before zero points are taken off, and around it after."""
+    p = Program(13)
+    q, y = p.input((13, 33_000), activation(0.02, 255)), p.input((33_000, 17), activation(0.03, 255))
+    p.arrays[0][:], p.arrays[1][:] = 0, 0
+    p.arrays[0][:, ::2], p.arrays[1][:, ::3] = 255, 255
+    three_way.check(p.module(p.add(nn.MatmulOp(q, y, kind((13, 17))))), *p.arrays)
+
+
 def test_what_is_refused() -> None:
     p = Program(11)
-    module = p.module(p.add(nn.MatmulOp(p.input((2, 3), A), p.input((3, 4), A), kind((2, 4)))))
-    with pytest.raises(QcompError, match="right side has a zero point that is not 0") as caught:
+    columns = Encoding.make([0.1, 0.2, 0.3, 0.4], [0, 0, 3, 0], axis=1)
+    module = p.module(p.add(nn.MatmulOp(p.input((2, 3), A), p.input((3, 4), columns), kind((2, 4)))))
+    with pytest.raises(
+        QcompError, match="right side is quantized per channel with a zero point that is not 0"
+    ) as caught:
         three_way.lower(module, three_way.TARGETS[0])
     assert caught.value.code == "not-integer"
 
