@@ -139,7 +139,7 @@ def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
         integer.append("integer")
         if target.unsigned_activations:
             integer.append("unsigned-activations,remove-identities,fold-constants,dce")
-    integer.append(FOLD_ALL)
+    integer += ["widen-halves", FOLD_ALL]
     return Pipelines(",".join(reference), ",".join(integer), f"lower-to-loop{{target={target.name}}},plan-memory")
 
 

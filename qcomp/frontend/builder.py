@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, TensorType
@@ -25,6 +25,8 @@ from qcomp.frontend.tensor_data import Array
 
 Tensor = TensorType[Attribute]
 Number = bool | int | float
+HALF = ("float16", "bfloat16")
+ResultT = TypeVar("ResultT")
 MADE_LIMIT = 256 << 20
 """Bytes of all constants that a program makes of numbers, such as sequences: a few characters can ask for any number.
 """
@@ -91,6 +93,8 @@ class Builder:
     """What handlers keep so that equal things become one: encodings by sharing group, constants seen as codes."""
     _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
     _made: int = 0
+    _half: str | None = None
+    """While 16-bit floats are given in float32: the first of them that was read, or ""."""
     _last_constant: Operation | None = None
     outer: Builder | None = None
     """The builder of the program around a subgraph: it holds the constants."""
@@ -214,8 +218,22 @@ class Builder:
         return self.of(value)
 
     def tensor(self, node: Node, name: str) -> SSAValue:
-        """A tensor argument, codes as plain integers."""
-        return self.plain(self.raw(node, name))
+        """A tensor argument, codes as plain integers; 16-bit floats in float32 while `widened`."""
+        return self._held(self.plain(self.raw(node, name)))
+
+    def _held(self, value: SSAValue) -> SSAValue:
+        if self._half is None or dtype_of(value) not in HALF:
+            return value
+        self._half = self._half or dtype_of(value)
+        return self.cast(value, "float32")
+
+    def widened(self, act: Callable[[], ResultT]) -> tuple[ResultT, str]:
+        """What `act` does, for which `tensor` and its like give 16-bit floats in float32; and what they were, or ""."""
+        outer, self._half = self._half, ""
+        try:
+            return act(), self._half
+        finally:
+            self._half = outer
 
     def optional(self, node: Node, name: str) -> SSAValue | None:
         """A tensor argument that may be None or missing."""
@@ -226,7 +244,7 @@ class Builder:
         value = node.argument(name)
         if not isinstance(value, tuple) or not all(isinstance(part, Ref) for part in value):
             raise QcompError(f"argument {name} of {node.target} should be a list of tensors", code="malformed-graph")
-        return [self.plain(self.of(cast(Ref, part))) for part in value]
+        return [self._held(self.plain(self.of(cast(Ref, part)))) for part in value]
 
     def of(self, ref: Ref) -> SSAValue:
         """The IR value of a tensor of the graph; constants appear when first read."""

@@ -35,6 +35,7 @@ _PASSES: dict[str, str] = {
     "specialize-dims": "qcomp.transforms.specialize_dims:SpecializeDimsPass",
     "unfuse-qdq": "qcomp.transforms.unfuse_qdq:UnfuseQdqPass",
     "unsigned-activations": "qcomp.transforms.unsigned_activations:UnsignedActivationsPass",
+    "widen-halves": "qcomp.transforms.widen_halves:WidenHalvesPass",
 }
 _NAMED_LIKE_XDSL = ("cse", "dce")
 """Names that xDSL owns: other xDSL tools use its pass, qcomp's tools use ours."""

@@ -10,7 +10,7 @@
 
 The reference evaluates, so the bits are those of run time. A dequantize stays, since it marks its user as quantized,
 unless `dequantize=true`; so does an observer. A result that is larger than its operands together by more than
-`max-growth` bytes is not stored.
+`max-growth` bytes is not stored; nor, from 4096 bytes on, is a float32 copy of float16 or bfloat16.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from xdsl.traits import Pure
 
 from qcomp.dialects.constant import Array, DataAttr
 from qcomp.dialects.element import numpy_dtype
-from qcomp.dialects.nn import ConstantOp
-from qcomp.dialects.nn.base import UNKNOWN
+from qcomp.dialects.nn import CastOp, ConstantOp
+from qcomp.dialects.nn.base import UNKNOWN, tensor
 from qcomp.dialects.quant import DequantizeOp, ObserveOp, storage_type
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import is_narrow
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
+
+WIDENED = 4096
+"""Bytes by which a constant of 16-bit floats may grow."""
 
 
 class FoldConstant(Rule[Operation, DataAttr]):
@@ -58,6 +62,8 @@ class FoldConstant(Rule[Operation, DataAttr]):
             return Refusal("the result has a dynamic shape")
         size = numpy_dtype(stored.element_type).itemsize * math.prod(stored.get_shape())
         held = sum(array.nbytes for array in arrays)
+        if isinstance(op, CastOp) and size > held + WIDENED and is_narrow(tensor(op.input).element_type):
+            return Refusal(f"{held} bytes of 16-bit floats would become {size}")
         asked = self.dequantize and isinstance(op, DequantizeOp)
         if size > held + self.max_growth and not asked:
             return Refusal(f"{held} bytes of constants would become {size}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """x86-64 with AVX-512 and VNNI, spelled as intrinsics.
 
-Units are registers: 16 lanes of i32 or f32; 16, 32 or 64 bytes; for `loop.contract` one broadcast group (left) and 16
-groups (right). Additions of floats carry an explicit rounding mode: compilers do not contract those into
+Units are registers: 16 lanes of i32, f32 or i16; 16, 32 or 64 bytes; for `loop.contract` one broadcast group (left)
+and 16 groups (right). Additions of floats carry an explicit rounding mode: compilers do not contract those into
 fused multiply-adds, whatever flags they are given.
 """
 
@@ -25,8 +25,10 @@ _BITS = {16: "si128", 32: "si256", 64: "si512"}
 
 
 def contract_role(value: SSAValue) -> str | None:
-    """Whether `value` is the left or right operand of a contraction, else None."""
+    """Whether `value`, or what it is widened to, is the left or right operand of a contraction, else None."""
     for use in value.uses:
+        if isinstance(use.operation, loop.WidenHalfOp):
+            return contract_role(use.operation.result)
         if isinstance(use.operation, loop.ContractOp) and use.index in (1, 2):
             return "left" if use.index == 1 else "right"
     return None
@@ -55,6 +57,8 @@ class Avx512(Isa):
             return super().unit_type(value)
         if _element(value) in ("f32", "i1"):
             return "__m512" if _element(value) == "f32" else "__mmask16"
+        if _element(value) == "i16":
+            return "__m256i"
         if _element(value) == "i32" or contract_role(value) is not None:
             return "__m512i"
         return _REGISTERS[self._bytes(value)]
@@ -79,6 +83,9 @@ class Avx512(Isa):
             return f"_mm512_maskz_loadu_ps({_mask(valid)}, {address})" if valid else f"_mm512_loadu_ps({address})"
         if _element(value) == "i32":
             return f"_mm512_maskz_loadu_epi32({_mask(valid)}, {address})" if valid else f"_mm512_loadu_si512({address})"
+        if _element(value) == "i16":
+            call = f"_mm256_maskz_loadu_epi16({_mask(valid)}, {address})"
+            return call if valid else f"_mm256_loadu_si256((const void *)({address}))"
         size = 64 if contract_role(value) == "right" else self._bytes(value)
         if valid:
             return f"{_PREFIX[size]}maskz_loadu_epi8({_mask(valid)}, {address})"
@@ -98,6 +105,9 @@ class Avx512(Isa):
         if _element(value) == "i32":
             call = f"_mm512_mask_storeu_epi32({address}, {_mask(valid)}, {unit});"
             return call if valid else f"_mm512_storeu_si512({address}, {unit});"
+        if _element(value) == "i16":
+            call = f"_mm256_mask_storeu_epi16({address}, {_mask(valid)}, {unit});"
+            return call if valid else f"_mm256_storeu_si256((void *)({address}), {unit});"
         size = self._bytes(value)
         if valid:
             return f"{_PREFIX[size]}mask_storeu_epi8({address}, {_mask(valid)}, {unit});"
@@ -110,6 +120,8 @@ class Avx512(Isa):
             return f"_mm512_set1_ps({scalar})"
         if _element(value) == "i32":
             return f"_mm512_set1_epi32({scalar})"
+        if _element(value) == "i16":
+            return f"_mm256_set1_epi16({scalar})"
         return f"{_PREFIX[self._bytes(value)]}set1_epi8({scalar})"
 
     def contract(self, op: loop.ContractOp, acc: str, lhs: str, rhs: str) -> str:
@@ -161,6 +173,10 @@ class Avx512(Isa):
         match op:
             case loop.ExtendOp():
                 return f"_mm512_cvtep{'u' if op.unsigned is not None else 'i'}8_epi32({unit})"
+            case loop.WidenHalfOp():
+                return f"widen_{op.half}_16({unit})"
+            case loop.NarrowHalfOp():
+                return f"narrow_{op.half}_16({unit})"
             case loop.ToFloatOp():
                 return f"_mm512_cvtepi32_ps({unit})"
             case loop.RoundOp():

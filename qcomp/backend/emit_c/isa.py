@@ -156,6 +156,10 @@ class Isa:
             case loop.NarrowOp():
                 low, high = (int_literal(bound) for bound in op.bounds)
                 return f"(int8_t)({unit} < {low} ? {low} : {unit} > {high} ? {high} : {unit})"
+            case loop.WidenHalfOp():
+                return f"widen_{op.half}({unit})"
+            case loop.NarrowHalfOp():
+                return f"narrow_{op.half}({unit})"
             case loop.ClampOp():
                 low, high = op.bounds
                 text = unit

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qcomp.backend.emit_c.exact_helpers import EXACT_HELPERS
+from qcomp.backend.emit_c.half_helpers import HALF_HELPERS
 from qcomp.backend.emit_c.real_helpers import REAL_HELPERS
 
 HEAD = """\
@@ -125,6 +126,7 @@ VECTOR static inline void scatter_i32(int32_t *p, ptrdiff_t stride, int count, _
 """,
     **REAL_HELPERS,
     **EXACT_HELPERS,
+    **HALF_HELPERS,
     "lookup16": _lookup(16, "__m128i", "_mm_storeu_si128", "_mm_loadu_si128"),
     "lookup32": _lookup(32, "__m256i", "_mm256_storeu_si256", "_mm256_loadu_si256"),
     "lookup64": _lookup(64, "__m512i", "_mm512_storeu_si512", "_mm512_loadu_si512"),

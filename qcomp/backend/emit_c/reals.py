@@ -98,6 +98,12 @@ def vector(op: Operation, units: Units) -> str | None:
         word, sign = _BITWISE[op.name]
         return f"_mm512_{word}_si512({units[0]}, {units[1]})" if pair[1] == "i32" else f"{units[0]} {sign} {units[1]}"
     match (op.name, *pair):
+        case ("arith.extsi", "i16", "i32"):
+            return f"_mm512_cvtepi16_epi32({units[0]})"
+        case ("arith.extui", "i16", "i32"):
+            return f"_mm512_cvtepu16_epi32({units[0]})"
+        case ("arith.trunci", "i32", "i16"):
+            return f"_mm512_cvtepi32_epi16({units[0]})"
         case ("arith.bitcast", "f32", "i32"):
             return f"_mm512_castps_si512({units[0]})"
         case ("arith.bitcast", "i32", "f32"):

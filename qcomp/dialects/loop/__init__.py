@@ -22,6 +22,7 @@ from qcomp.dialects.loop.compute import (
     tile_shape,
 )
 from qcomp.dialects.loop.control import ForOp, IfOp, WhileOp, YieldOp, constant_map
+from qcomp.dialects.loop.halves import NarrowHalfOp, WidenHalfOp
 from qcomp.dialects.loop.memory import (
     ConstantOp,
     LoadOp,
@@ -52,14 +53,14 @@ Loop = Dialect(
         IfOp, WhileOp, PartOp,
         ForOp, YieldOp, LoadOp, StoreOp, ConstantOp, ViewOp, ContractOp, MultiplyAddOp, BroadcastOp, ExtendOp,
         ToFloatOp, RoundOp, NarrowOp, ClampOp, LookupOp, CompareOp, SelectOp, MaximumOp, MinimumOp, ScaleOp, TruncateOp,
-        FillOp, ReduceOp, AngleOp, RemainderOp, SizeOp,
+        FillOp, ReduceOp, AngleOp, RemainderOp, SizeOp, WidenHalfOp, NarrowHalfOp,
     ],
 )  # fmt: skip
 
 __all__ = [
     "AngleOp", "BroadcastOp", "ClampOp", "CompareOp", "ConstantOp", "ContractOp", "ExtendOp", "FillOp", "ForOp", "IfOp",
-    "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowOp", "PartOp", "ReduceOp",
-    "RemainderOp", "RoundOp", "ScaleOp", "SelectOp", "SizeOp", "StoreOp", "ToFloatOp", "TruncateOp", "ViewOp",
-    "WhileOp", "YieldOp", "access_properties", "constant_map",
+    "LoadOp", "LookupOp", "Loop", "MaximumOp", "MinimumOp", "MultiplyAddOp", "NarrowHalfOp", "NarrowOp", "PartOp",
+    "ReduceOp", "RemainderOp", "RoundOp", "ScaleOp", "SelectOp", "SizeOp", "StoreOp", "ToFloatOp", "TruncateOp",
+    "ViewOp", "WhileOp", "WidenHalfOp", "YieldOp", "access_properties", "constant_map",
     "element_bytes", "memref_bytes", "tile_element", "tile_like", "tile_shape",
 ]  # fmt: skip

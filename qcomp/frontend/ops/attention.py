@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.builder import HALF, Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.counting import has_symbols, triangle_mask
@@ -52,7 +52,15 @@ def attend(
     b: Builder, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None, scale: float,
     is_causal: bool = False,
 ) -> tuple[SSAValue, SSAValue]:  # fmt: skip
-    """The result and the weights. query [..., L, E], key [..., S, E], value [..., S, V]; mask: bool, or added."""
+    """The result and the weights. query [..., L, E], key [..., S, E], value [..., S, V]; mask: bool, or added.
+
+    Of 16-bit floats all is computed in float32 and rounded once.
+    """
+    dtype = dtype_of(query)
+    if dtype in HALF:
+        query, key, value = (b.cast(side, "float32") for side in (query, key, value))
+        result, weights = attend(b, query, key, value, mask, scale, is_causal)
+        return b.cast(result, dtype), b.cast(weights, dtype)
     scores = b.add(nn.MatmulOp(arithmetic.multiply(b, query, scale), arithmetic.exchanged(b, key)))
     axis = len(shape_of(scores)) - 1
     if mask is not None:

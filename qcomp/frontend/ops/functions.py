@@ -10,6 +10,7 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.operands import choose, compare, difference, floating, is_float, product, unary
+from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -166,6 +167,7 @@ def rrelu(b: Builder, node: Node) -> Result:
 
 
 @op("glu.default")
+@in_float32
 def glu(b: Builder, node: Node) -> Result:
     """The first half times the sigmoid of the second."""
     value = b.tensor(node, "self")

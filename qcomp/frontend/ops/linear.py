@@ -13,6 +13,7 @@ from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.table import op
 
 
@@ -35,6 +36,13 @@ def addmm(b: Builder, node: Node) -> Result:
     source = _transposed(right)
     if source is not None and beta == alpha == 1 and shape_of(bias) == shape_of(right)[1:]:
         return b.add(nn.LinearOp(left, source, bias))
+    return _addmm(b, node)
+
+
+@in_float32
+def _addmm(b: Builder, node: Node) -> Result:
+    bias, left, right = (b.tensor(node, name) for name in ("self", "mat1", "mat2"))
+    beta, alpha = b.number(node, "beta", 1), b.number(node, "alpha", 1)
     product = _scale(b, b.add(nn.MatmulOp(left, right)), alpha)
     return product if beta == 0 else b.add(nn.AddOp(_scale(b, bias, beta), product))
 
@@ -92,12 +100,14 @@ def _combined(b: Builder, node: Node, product: SSAValue) -> SSAValue:
 
 
 @op("baddbmm.default")
+@in_float32
 def baddbmm(b: Builder, node: Node) -> Result:
     """beta * self + alpha * batch1 @ batch2."""
     return _combined(b, node, _matmul(b, b.tensor(node, "batch1"), b.tensor(node, "batch2")))
 
 
 @op("addbmm.default")
+@in_float32
 def addbmm(b: Builder, node: Node) -> Result:
     """The same, summed over the batch."""
     left, right = b.tensor(node, "batch1"), b.tensor(node, "batch2")
@@ -107,12 +117,14 @@ def addbmm(b: Builder, node: Node) -> Result:
 
 
 @op("addmv.default")
+@in_float32
 def addmv(b: Builder, node: Node) -> Result:
     """beta * self + alpha * mat @ vec."""
     return _combined(b, node, _matmul(b, b.tensor(node, "mat"), b.tensor(node, "vec")))
 
 
 @op("addr.default")
+@in_float32
 def addr(b: Builder, node: Node) -> Result:
     """beta * self + alpha * outer(vec1, vec2)."""
     left, right = b.tensor(node, "vec1"), b.tensor(node, "vec2")

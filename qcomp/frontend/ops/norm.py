@@ -15,6 +15,7 @@ from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.arithmetic import scaled_and_shifted
+from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -81,6 +82,7 @@ def _statistics(b: Builder, value: SSAValue, axes: Sequence[int], keep: bool, ep
 
 
 @op("group_norm.default", "native_group_norm.default")
+@in_float32
 def group_norm(b: Builder, node: Node) -> Result:
     """A layer norm of each group of channels, then factor and shift per channel."""
     value = b.tensor(node, "input")
@@ -107,6 +109,7 @@ def _normalized(b: Builder, value: SSAValue, groups: int, eps: float) -> SSAValu
 
 
 @op("instance_norm.default")
+@in_float32
 def instance_norm(b: Builder, node: Node) -> Result:
     """A group norm of single channels, or a batch norm when running statistics are used."""
     if not b.flag(node, "use_input_stats", True):
@@ -117,6 +120,7 @@ def instance_norm(b: Builder, node: Node) -> Result:
 
 
 @op("_native_batch_norm_legit.no_stats")
+@in_float32
 def batch_statistics(b: Builder, node: Node) -> Result:
     """Statistics of the batch itself: what an instance norm is decomposed to."""
     value = b.tensor(node, "input")
@@ -130,6 +134,7 @@ def batch_statistics(b: Builder, node: Node) -> Result:
 
 
 @op("rms_norm.default", "_fused_rms_norm.default")
+@in_float32
 def rms_norm(b: Builder, node: Node) -> Result:
     """x / sqrt(mean(x * x) + eps) * weight; eps defaults to that of the dtype."""
     value, weight = b.tensor(node, "input"), b.optional(node, "weight")
@@ -198,10 +203,10 @@ def softmax(b: Builder, node: Node) -> Result:
 
 
 @op("log_softmax.int", "_log_softmax.default", "special_log_softmax.default")
+@in_float32
 def log_softmax(b: Builder, node: Node) -> Result:
     """x - max - log(sum(exp(x - max))) along `dim`, in `dtype` when given."""
     value, dtype = b.tensor(node, "self"), b.dtype(node)
-    dtype = "float32" if b.flag(node, "half_to_float") else dtype
     value = value if dtype is None else b.cast(value, dtype)
     if 0 in shape_of(value):
         return value

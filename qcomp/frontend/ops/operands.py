@@ -13,10 +13,9 @@ from xdsl.ir import Operation, SSAValue
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
-from qcomp.frontend.builder import Builder, Number, dtype_of, shape_of
+from qcomp.frontend.builder import HALF, Builder, Number, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 
-HALF = ("float16", "bfloat16")
 Binary = Callable[[SSAValue, SSAValue], Operation]
 Operand = SSAValue | Number
 

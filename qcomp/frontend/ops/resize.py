@@ -14,6 +14,7 @@ from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.table import op
 from qcomp.interpreter.reference import resampling
 
@@ -68,6 +69,7 @@ _CUBIC = ("upsample_bicubic2d", "_upsample_bicubic2d_aa")
 
 
 @op(*(f"{name}.{form}" for name in (*_LINEAR, *_CUBIC) for form in ("default", "vec")))
+@in_float32
 def upsample_weighted(b: Builder, node: Node) -> Result:
     """Weighted sums of neighbours, linear or cubic, with antialiasing or without."""
     value, sizes, scales = _plan(b, node, _spatial(node))

@@ -7,19 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
+from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.loop import (
     AngleOp,
     CompareOp,
     FillOp,
     MaximumOp,
     MinimumOp,
+    NarrowHalfOp,
     ReduceOp,
     RemainderOp,
     ScaleOp,
     SelectOp,
     TruncateOp,
+    WidenHalfOp,
     tile_shape,
 )
 from qcomp.errors import QcompError
@@ -27,6 +30,7 @@ from qcomp.interpreter.loop.runtime import Array
 from qcomp.interpreter.loop.writer import Writer
 from qcomp.interpreter.reference.angle import quadrant, remaining_angle
 from qcomp.interpreter.reference.elementwise import cast_to, maximum, minimum
+from qcomp.interpreter.reference.narrow_floats import narrow, widen
 
 _OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _LARGEST_EXPONENT = 200
@@ -58,6 +62,11 @@ def truncate(w: Writer, op: TruncateOp) -> None:
     w.assign(op.result, f"{w.constant(cast_to)}(np.asarray({w.read(op.input)}), {w.dtype(op.result.type)})")
 
 
+def half(w: Writer, op: WidenHalfOp | NarrowHalfOp) -> None:
+    function = widen_patterns if isinstance(op, WidenHalfOp) else narrow_to_patterns
+    w.assign(op.result, f"{w.constant(function)}({w.read(op.input)}, {w.constant(op.half)})")
+
+
 def angle(w: Writer, op: AngleOp) -> None:
     function = w.constant(remaining_angle if op.part.data == "rest" else quadrant)
     w.assign(op.result, f"{function}({w.read(op.input)})")
@@ -85,6 +94,16 @@ def scaled(value: Any, exponent: Any, op: Operation) -> Array:
     return np.where(number, result, np.float32(np.nan))
 
 
+def widen_patterns(value: Any, element: Attribute) -> Array:
+    """i16 patterns as float32."""
+    return widen(np.asarray(value).view(numpy_dtype(element)), element)
+
+
+def narrow_to_patterns(value: Any, element: Attribute) -> Array:
+    """float32 as i16 patterns."""
+    return narrow(np.asarray(value), element).view(np.int16)
+
+
 def filled(value: Array, first: int, number: float | int) -> Array:
     """`value` with `number` from place `first` of the last dimension on."""
     result = value.copy()
@@ -107,4 +126,5 @@ def _larger(first: Array, second: Array) -> Array:
 RULES = {
     CompareOp: compare, RemainderOp: remainder, SelectOp: select, MaximumOp: extreme, MinimumOp: extreme,
     ScaleOp: scale, AngleOp: angle, TruncateOp: truncate, FillOp: fill, ReduceOp: reduce,
+    WidenHalfOp: half, NarrowHalfOp: half,
 }  # fmt: skip

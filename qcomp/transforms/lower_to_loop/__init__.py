@@ -7,6 +7,6 @@
     func.call @add_0(%a, %b, %y) : ...
 """
 
-from qcomp.transforms.lower_to_loop.lowering_pass import LowerToLoopPass
+from qcomp.transforms.lower_to_loop.lowering_pass import LowerToLoopPass, load_lowerings
 
-__all__ = ["LowerToLoopPass"]
+__all__ = ["LowerToLoopPass", "load_lowerings"]

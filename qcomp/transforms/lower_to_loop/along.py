@@ -102,7 +102,7 @@ def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
     run(lowering, op, "gather", (dim, lanes), [source, picked, target], body)
 
 
-@lowers(nn.ScatterOp, any_element=True)
+@lowers(nn.ScatterOp, any_element=True, in_float32=lambda op: op.reduce.data != "none")
 def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
     """A copy of the input, then the elements of source in order."""
     where, dim, reduce = op.location, op.dim.value.data, op.reduce.data

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i32
+from xdsl.dialects.builtin import LocationAttr, MemRefType, f32, i8, i16, i32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -23,6 +23,7 @@ from qcomp.dialects.dims import memref_of
 from qcomp.transforms.lower_to_loop.buffers import Border
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
+from qcomp.transforms.lower_to_loop.halves import HALVES
 from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, nominal, regions
 
 
@@ -67,7 +68,8 @@ class ContractionKernel:
     """All that the code of a kernel depends on; equal ones are one function.
 
     output_planes, residual_planes: how many planes the buffer of an image has, and which one is the first.
-    spread: planes, rows and columns of the buffer from one element of the output to the next.
+    spread: planes, rows and columns of the buffer from one element of the output to the next. half: "f16" or "bf16"
+    when weights of a float contraction are held in those.
     """
 
     geometry: Geometry
@@ -84,6 +86,7 @@ class ContractionKernel:
     output_planes: tuple[int, int] = (1, 0)
     residual_planes: tuple[int, int] = (1, 0)
     spread: tuple[int, int, int] = (1, 1, 1)
+    half: str | None = None
 
     @property
     def block(self) -> int:
@@ -126,7 +129,7 @@ class ContractionKernel:
         channel = (blocks, self.tile.vectors, self.lanes)
         found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", memref_of(element, self.input)),
-            ("weight", memref_of(element, packed)),
+            ("weight", memref_of(element if self.half is None else i16, packed)),
             ("start", memref_of(i32 if spec.integer else f32, channel)),
         ]
         if spec.integer:
@@ -244,6 +247,7 @@ class _Body:
             )
             taps = [packed, plane * (g.kernel_rows * g.runs) + kernel_row * g.runs + run, place, first, 0, 0]
             right = b.load(self.use["weight"], taps, (*shape[2:], spec.dot), (3, 4, 5))
+            right = right if spec.half is None else b.add(loop.WidenHalfOp(right, HALVES[spec.half]))
             return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
 
         def plane(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -45,7 +45,7 @@ def _places(lowering: Lowering, results: Sequence[SSAValue], where: LocationAttr
     return places
 
 
-@lowers(nn.CondOp)
+@lowers(nn.CondOp, any_element=True)
 def lower_cond(lowering: Lowering, op: nn.CondOp) -> None:
     """Both branches write the results' buffers."""
     where = op.location
@@ -98,7 +98,7 @@ def _unbind(lowering: Lowering, arguments: Sequence[SSAValue]) -> None:
         lowering.buffers.pop(argument, None)
 
 
-@lowers(nn.WhileOp)
+@lowers(nn.WhileOp, any_element=True)
 def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     """The test and the body see the same buffers."""
     where = op.location
@@ -121,7 +121,7 @@ def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     lowering.buffers.update(zip(op.outputs, places, strict=True))
 
 
-@lowers(nn.IterateOp)
+@lowers(nn.IterateOp, any_element=True)
 def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
     """A loop over the parts of the inputs' buffers and of the outputs'."""
     where, count = op.location, len(op.inits)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, f32, i8, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import LocationAttr, f32, i8, i16, i32
+from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
@@ -26,6 +26,7 @@ from qcomp.transforms.lower_to_loop.contraction import (
 )
 from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.halves import patterns
 from qcomp.transforms.lower_to_loop.layouts import padding_border
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values
@@ -201,10 +202,10 @@ def call_contraction(
         lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2]
     )
     spec = replace(spec, output_planes=place[2], residual_planes=_ONE_PLANE if held is None else held[2])
-    spec = replace(spec, spread=steps)
+    spec = replace(spec, spread=steps, half=task.half)
     element = i8 if plan is not None else f32
     x = in_arena(lowering, x, geometry.run, where)
-    arguments = [lowering.view(x, memref_of(element, seen)), lowering.constant(spec.pack_weight(taps), element)]
+    arguments = [lowering.view(x, memref_of(element, seen)), packed_weight(lowering, spec, taps, element)]
     arguments += channel_constants(lowering, task.bias, plan, spec, taps)
     alias: list[tuple[int, int]] = []
     if residual is not None and plan is not None:
@@ -213,6 +214,12 @@ def call_contraction(
             alias.append((len(arguments), len(arguments) - 1))
     arguments.append(lowering.view(y, memref_of(y.element, place[0])))
     lowering.call(spec, name, lambda symbol: build_contraction(spec, symbol, where), arguments, where, alias)
+
+
+def packed_weight(lowering: Lowering, spec: ContractionKernel, taps: Array, element: Attribute) -> SSAValue:
+    """The constant buffer of weights of `element`, or of the 16-bit floats that they came from."""
+    packed = patterns(spec.pack_weight(taps), spec.half)
+    return lowering.constant(packed, element if spec.half is None else i16)
 
 
 def channel_constants(

@@ -37,6 +37,7 @@ from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
 from qcomp.refusals import RefusalError, refusal_of
 from qcomp.transforms.lower_to_loop.buffers import (
     Border,
@@ -56,6 +57,7 @@ OpT = TypeVar("OpT", bound=Operation)
 Lower = Callable[["Lowering", Operation], None]
 _LOWERINGS: dict[type[Operation], Lower] = {}
 _ANY_ELEMENT: set[type[Operation]] = set()
+_IN_FLOAT32: dict[type[Operation], Callable[[Operation], bool]] = {}
 MAY_ALIAS = "qcomp.may_alias"
 """On a call: pairs (result argument, operand argument) that may share memory when the operand is dead after it."""
 
@@ -64,12 +66,14 @@ _SYMBOLIC: set[type[Operation]] = set()
 
 
 def lowers(
-    *classes: type[OpT], any_element: bool = False, symbolic: bool = False
-) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:
+    *classes: type[OpT], any_element: bool = False, symbolic: bool = False,
+    in_float32: Callable[[OpT], bool] | None = None,
+) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:  # fmt: skip
     """Registers a function as the lowering of op classes.
 
     any_element: it takes all element types, not only f32, codes, bool and integers of 8, 32 and 64 bits. symbolic:
-    sizes may depend on symbols; the others refuse such ops.
+    sizes may depend on symbols; the others refuse such ops. in_float32: of `any_element`, ops that are made ones of
+    float32 where they compute on f16 and bf16 (`widen-halves`).
     """
     if symbolic:
         _SYMBOLIC.update(classes)
@@ -79,9 +83,19 @@ def lowers(
             _LOWERINGS[cls] = cast(Lower, function)
             if any_element:
                 _ANY_ELEMENT.add(cls)
+            if in_float32 is not None:
+                _IN_FLOAT32[cls] = cast("Callable[[Operation], bool]", in_float32)
         return function
 
     return register
+
+
+def takes_halves(op: Operation) -> bool:
+    """Whether there is a lowering of `op` that works on f16 and bf16, or none at all."""
+    kind = type(op)
+    if kind not in _LOWERINGS:
+        return True
+    return kind in _ANY_ELEMENT and not (kind in _IN_FLOAT32 and _IN_FLOAT32[kind](op))
 
 
 class Lowering:
@@ -160,7 +174,7 @@ class Lowering:
         self.buffers[value] = Buffer(place, sizes, Layout(False), encoding_of(value.type), element)
 
     def _operation(self, op: Operation) -> None:
-        if isinstance(op, nn.ConstantOp | ReturnOp | nn.YieldOp):
+        if isinstance(op, nn.ConstantOp | ReturnOp | nn.YieldOp) or self.half(op.results[0] if op.results else None):
             return
         try:
             function = _LOWERINGS.get(type(op))
@@ -280,6 +294,9 @@ class Lowering:
 
     def operand(self, value: SSAValue) -> Buffer:
         """The buffer of a tensor; constants become row-major constant buffers."""
+        if value not in self.buffers and self.half(value) is not None:
+            owner = cast(Operation, value.owner)
+            _LOWERINGS[type(owner)](self, owner)
         if value not in self.buffers:
             array = self.array(value)
             if array is None:
@@ -290,9 +307,24 @@ class Lowering:
         return self.buffers[value]
 
     def array(self, value: SSAValue) -> Array | None:
-        """The array of a constant tensor, codes when it is quantized; None for other values."""
+        """The array of a constant tensor, codes when it is quantized; None for other values.
+
+        16-bit floats that are cast are float32 here.
+        """
+        half = self.half(value)
+        if half is not None:
+            return widen(half.array, half.value.data.element)
         owner = value.owner
         return owner.array if isinstance(owner, nn.ConstantOp) else None
+
+    @staticmethod
+    def half(value: SSAValue | None) -> nn.ConstantOp | None:
+        """The constant of f16 or bf16 that `value` is in f32; None for other values."""
+        if value is None or not isinstance(value.owner, nn.CastOp):
+            return None
+        cut, source = value.owner, value.owner.input.owner
+        wide = tensor(value).element_type == f32 and encoding_of(cut.input.type) is None
+        return source if isinstance(source, nn.ConstantOp) and wide and is_narrow(source.value.data.element) else None
 
     def constant(self, array: Array, element: Attribute) -> SSAValue:
         """A constant buffer with the contents of `array`."""

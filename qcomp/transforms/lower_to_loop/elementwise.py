@@ -33,7 +33,7 @@ from qcomp.transforms.lower_to_loop.tiles import nominal
 Compute = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 _MIN_LANES = 16
 ELEMENTS = {"f32": f32, "f64": f64, "i8": i8, "i16": i16, "i32": i32, "i64": i64}
-IN_LANES = ("f32", "i8", "i32")
+IN_LANES = ("f32", "i8", "i16", "i32")
 """What vector registers hold."""
 
 

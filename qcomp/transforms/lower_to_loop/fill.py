@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, MemRef, finish, kernel
+from qcomp.transforms.lower_to_loop.elementwise import IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def fill_frame(
     lowering: Lowering, buffer: Buffer, outer: Box, inner: Box, number: float | int, name: str, where: LocationAttr
 ) -> None:
     """Emit the call that fills `outer` but for `inner` with a real number, or with a code."""
-    lanes = lowering.target.lanes if str(buffer.element) in ("f32", "i8", "i32") else 1
+    lanes = lowering.target.lanes if str(buffer.element) in IN_LANES else 1
     spec = FillKernel(buffer.type, outer, inner, number, lanes)
     lowering.call(spec, name, lambda symbol: _build(spec, symbol, where), [buffer.value], where)
 

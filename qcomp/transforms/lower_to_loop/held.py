@@ -26,7 +26,6 @@ from qcomp.dialects.element import is_integer, is_unsigned
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
-from qcomp.transforms.lower_to_loop import halves
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
@@ -58,10 +57,8 @@ def algebra(b: Builder, shape: Sequence[int], element: Attribute) -> Reals:
 
 def as_held(b: Builder, tile: SSAValue, element: Attribute | None) -> SSAValue:
     """A tile as it lies in memory, of `element` (None: reals already), as it is computed with."""
-    if isinstance(element, Float16Type):
-        return halves.widen_float16(b, tile)
-    if isinstance(element, BFloat16Type):
-        return halves.widen_bfloat16(b, tile)
+    if isinstance(element, Float16Type | BFloat16Type):
+        return b.add(loop.WidenHalfOp(tile, element))
     if element is None or not is_integer(element) or element.width.data > 16:
         return tile
     if element.width.data <= 8:
@@ -72,10 +69,8 @@ def as_held(b: Builder, tile: SSAValue, element: Attribute | None) -> SSAValue:
 
 def as_stored(b: Builder, value: SSAValue, element: Attribute | None) -> SSAValue:
     """What was computed as it lies in memory: halves rounded, integers cut to their bits."""
-    if isinstance(element, Float16Type):
-        return halves.narrow_float16(b, value)
-    if isinstance(element, BFloat16Type):
-        return halves.narrow_bfloat16(b, value)
+    if isinstance(element, Float16Type | BFloat16Type):
+        return b.add(loop.NarrowHalfOp(value, element))
     if element is None or not is_integer(element) or element.width.data > 16:
         return value
     if element.width.data == 16:

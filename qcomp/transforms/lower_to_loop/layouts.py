@@ -19,7 +19,8 @@ from qcomp.transforms.lower_to_loop.phases import transposed_border
 
 _WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, *nn.TRANSPOSED, *nn.POOLS, nn.GridSampleOp)
 _FOLLOW = (
-    *nn.UNARY, *nn.BINARY, *nn.FUNCTIONS, nn.CatOp, nn.SliceOp, nn.PadOp, *nn.RESAMPLING, nn.SoftmaxOp, nn.BatchNormOp,
+    *nn.UNARY, *nn.BINARY, *nn.FUNCTIONS, nn.CastOp, nn.CatOp, nn.SliceOp, nn.PadOp, *nn.RESAMPLING, nn.SoftmaxOp,
+    nn.BatchNormOp,
     quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, quant.CastStorageOp,
 )  # fmt: skip
 

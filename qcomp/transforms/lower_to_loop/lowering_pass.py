@@ -27,6 +27,12 @@ _TOPICS = (
 )  # fmt: skip
 
 
+def load_lowerings() -> None:
+    """Register the lowerings of all ops."""
+    for topic in _TOPICS:
+        importlib.import_module(f"qcomp.transforms.lower_to_loop.{topic}")
+
+
 @dataclass(frozen=True)
 class LowerToLoopPass(QcompPass):
     """Turn tensors into buffers and ops into calls of loop kernels for a target.
@@ -39,8 +45,7 @@ class LowerToLoopPass(QcompPass):
     target: str = "generic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for topic in _TOPICS:
-            importlib.import_module(f"qcomp.transforms.lower_to_loop.{topic}")
+        load_lowerings()
         target = find_target(self.target)
         functions = Lowering(op, target).run()
         for old in list(op.body.block.ops):

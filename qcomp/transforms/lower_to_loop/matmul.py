@@ -21,6 +21,7 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import largest_size, memref_of
+from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
@@ -28,8 +29,10 @@ from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_matmul import lower_coded_matmul
 from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contraction, contraction_kernel
+from qcomp.transforms.lower_to_loop.convolution import packed_weight
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
+from qcomp.transforms.lower_to_loop.halves import half_of
 from qcomp.transforms.lower_to_loop.packed_matmul import batch_loops, own_batch
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, nominal, regions
@@ -57,6 +60,11 @@ class MatmulKernel:
 def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
     """Codes times codes in integers, everything else in float32."""
     where = op.location
+    if half_of(lowering, op.rhs) is not None and len(shape(op.rhs)) == 2:
+        lhs = reals_of(lowering, lowering.row_major(op.lhs, where), where)
+        with real_result(lowering, op.result, where, Layout(False)) as target:
+            _by_constant(lowering, op, lhs, target, None)
+        return
     lhs, rhs = lowering.row_major(op.lhs, where), lowering.row_major(op.rhs, where)
     if lhs.encoding is not None and rhs.encoding is not None:
         plan = _plan(lowering, lhs, rhs, encoding_of(op.result.type))
@@ -106,10 +114,11 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     spec = contraction_kernel(
         lowering.target, geometry, epilogue, lhs.unsigned, (1, 1, rows * run), (output, NO_BORDER), None
     )
+    spec = replace(spec, half=half_of(lowering, op.rhs))
     x = in_arena(lowering, lhs, run, op.location)
     arguments = [
         lowering.view(x, memref_of(x.element, (1, 1, rows * run))),
-        lowering.constant(spec.pack_weight(taps), x.element),
+        packed_weight(lowering, spec, taps, x.element),
     ]
     if plan is None:
         arguments.append(lowering.constant(spec.pack_channels(np.zeros(channels, np.float32)), f32))

@@ -92,7 +92,7 @@ def _loops(
     if not spec.sizes:
         _element(b, spec, buffers, dim, indices, Chunk(0, 1, 1, ()))
         return
-    lanes = spec.lanes if spec.source.element in ("f32", "i8") else 1
+    lanes = spec.lanes if spec.source.element in ("f32", "i8", "i16") else 1
     # Strided tiles go element by element through a register's worth of lanes.
     last = lane_dimension(spec.target, len(spec.sizes), dim) == len(spec.target.order) - 1
     contiguous = last and spec.steps[dim] == 1

@@ -21,7 +21,7 @@ from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
@@ -38,7 +38,7 @@ class EmbeddingKernel:
     lanes: int
 
 
-@lowers(nn.EmbeddingOp, symbolic=True)
+@lowers(nn.EmbeddingOp, any_element=True, symbolic=True)
 def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     """A copy of a row per index; codes of another encoding than the result's are requantized first."""
     where = op.location
@@ -49,7 +49,7 @@ def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
         raise QcompError("indices of embedding must be i32 or i64 to be lowered to loops", code="lower")
     rows, size = weight.sizes
     count = math.prod(indices.sizes)
-    lanes = 1 if str(weight.element) == "i64" else lowering.target.lanes
+    lanes = lowering.target.lanes if str(weight.element) in IN_LANES else 1
     spec = EmbeddingKernel(rows, size, count, str(weight.element), str(indices.element), lanes)
     arguments = [
         weight.value,

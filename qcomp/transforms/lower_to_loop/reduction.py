@@ -68,7 +68,7 @@ class ReductionKernel:
         return self.source.order[-1]
 
 
-@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, any_element=True, symbolic=True)
+@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, any_element=True, symbolic=True, in_float32=lambda op: True)
 def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
     """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
     element = plain_element(op.input)

@@ -21,7 +21,7 @@ from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, iterate, lane_choice
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES, iterate, lane_choice
 from qcomp.transforms.lower_to_loop.lanes import Chunk
 from qcomp.transforms.lower_to_loop.reals import Reals
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
@@ -38,7 +38,7 @@ class ResampleKernel:
     lanes: int
 
 
-@lowers(nn.TakeOp)
+@lowers(nn.TakeOp, any_element=True)
 def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
     """A copy."""
     source = recoded(lowering, lowering.operand(op.input), encoding_of(op.result.type), op.location)
@@ -70,7 +70,7 @@ def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
 
 def _lanes(lowering: Lowering, target: Seen, dim: int) -> int:
     """1 where the lanes would lie along the dimension that is read at places from a table."""
-    wide = target.element in ("f32", "i8", "i32")
+    wide = target.element in IN_LANES
     return lowering.target.lanes if wide and lane_choice(target) != dim else 1
 
 

@@ -30,6 +30,7 @@ from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import lower_elementwise
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
+from qcomp.transforms.lower_to_loop.halves import half_of
 from qcomp.transforms.lower_to_loop.movement import convert
 from qcomp.transforms.lower_to_loop.through_reals import reals_of, written_in_reals
 
@@ -38,7 +39,8 @@ from qcomp.transforms.lower_to_loop.through_reals import reals_of, written_in_re
 class Task:
     """A contraction to lower. weight: codes with a plan, else reals. bias: reals, for a contraction in float32.
 
-    target: what the kernel writes. residual: whether its epilogue adds the op's.
+    target: what the kernel writes. residual: whether its epilogue adds the op's. half: "f16" or "bf16" when the weight
+    came from those.
     """
 
     plan: IntegerPlan | None
@@ -47,6 +49,7 @@ class Task:
     bias: Array | None
     target: Buffer
     residual: bool
+    half: str | None = None
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> G
     """The kernel to emit inside the block; what follows it is emitted at the end."""
     where = op.location
     weight, plan = constant(lowering, op.weight, "weight"), plan_of(lowering, op)
-    bias = None
+    bias, half = None, half_of(lowering, op.weight)
     if plan is None:
         weight = _real(weight, op.weight)
         bias = None if op.bias is None else _real(constant(lowering, op.bias, "bias"), op.bias)
@@ -65,14 +68,14 @@ def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> G
             yield Task(plan, epilogue, weight, bias, target, op.residual is not None)
             return
         with written_in_reals(lowering, target, where) as reals:
-            yield Task(plan, epilogue, weight, bias, reals, False)
+            yield Task(plan, epilogue, weight, bias, reals, False, half)
         return
     if plan is not None and plan.output is not None:
         raise QcompError("a quantized result takes a quantized residual", code="not-integer")
     bare = None if plan is None else replace(plan, activation=None)
     with written_in_reals(lowering, target, where) as reals:
         scratch = Buffer(lowering.allocate(reals.type, where), reals.sizes, reals.layout, None, f32)
-        yield Task(bare, Epilogue(False) if bare is None else Epilogue.of(bare), weight, bias, scratch, False)
+        yield Task(bare, Epilogue(False) if bare is None else Epilogue.of(bare), weight, bias, scratch, False, half)
         operands = [scratch, reals_of(lowering, lowering.operand(op.residual), where)]
         lower_elementwise(lowering, operands, reals, where, "add", ("add", bounds), partial(_sum, bounds))
 

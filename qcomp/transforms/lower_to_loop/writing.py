@@ -21,7 +21,7 @@ from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
-from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy, move
 from qcomp.transforms.lower_to_loop.picking import clamped_row
@@ -63,7 +63,7 @@ def _beside(value: SSAValue, block: Block | None) -> bool:
     return (value.block if isinstance(value, BlockArgument) else value.owner.parent_block()) is block  # pyright: ignore
 
 
-@lowers(nn.InsertSliceOp)
+@lowers(nn.InsertSliceOp, any_element=True)
 def lower_insert_slice(lowering: Lowering, op: nn.InsertSliceOp) -> None:
     """A copy of the source into its place."""
     target = written_over(lowering, op)
@@ -91,7 +91,7 @@ class IndexCopyKernel:
     lanes: int
 
 
-@lowers(nn.IndexCopyOp)
+@lowers(nn.IndexCopyOp, any_element=True)
 def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     """A copy of a row per index, in order; an index beyond either end is taken for that end."""
     where = op.location
@@ -105,7 +105,7 @@ def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     count = source.sizes[dim]
     if not prod(source.sizes):
         return
-    lanes = lowering.target.lanes if str(source.element) in ("f32", "i8", "i32") else 1
+    lanes = lowering.target.lanes if str(source.element) in IN_LANES else 1
     spec = IndexCopyKernel(outer, rows, size, count, str(source.element), str(indices.element), lanes)
     arguments = [
         lowering.view(source, memref_of(source.element, (outer, count, size))),
