@@ -36,8 +36,8 @@ from qcomp.transforms.plan_memory import BOUND
 from qcomp.transforms.rewriting import RefusalRecord, refusal_log
 from qcomp.transforms.specialize_dims import resolve
 
-FOLD_ALL = "fold-constants{dequantize=true max-growth=1073741824},dce"
-"""Weights of ops that stay float become float constants."""
+FOLD_ALL = "fold-constants{dequantize=true keep-weights=true max-growth=1073741824},dce"
+"""Constants of ops that stay float become float constants, but for weights that kernels dequantize as they read."""
 
 
 @dataclass(frozen=True)

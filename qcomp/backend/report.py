@@ -17,6 +17,7 @@ from qcomp.dialects.dim import to_plain
 from qcomp.dialects.location import describe, module_path, source_line
 from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, QuantizeOp, encoding_of
+from qcomp.transforms.coded_weights import is_coded
 from qcomp.transforms.rewriting import RefusalRecord
 
 _SILENT = (nn.ConstantOp, ReturnOp, FuncOp, ModuleOp)
@@ -52,13 +53,13 @@ def integer_macs(module: ModuleOp) -> int:
 
 
 def ops_report(module: ModuleOp, refusals: Sequence[RefusalRecord]) -> list[dict[str, Any]]:
-    """A row for every op of the final module at tensor level but constants."""
+    """A row for every op of the final module at tensor level but constants and their dequantization."""
     reasons: dict[tuple[str | None, str], list[str]] = {}
     for record in refusals:
         rows = reasons.setdefault((record.location, record.op), [])
         if record.reason not in rows:
             rows.append(record.reason)
-    return [_row(op, reasons) for op in module.walk() if not isinstance(op, _SILENT)]
+    return [_row(op, reasons) for op in module.walk() if not isinstance(op, _SILENT) and not is_coded(op)]
 
 
 def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dict[str, Any]:

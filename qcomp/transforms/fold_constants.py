@@ -9,8 +9,10 @@
     %d = quant.dequantize %q
 
 The reference evaluates, so the bits are those of run time. A dequantize stays, since it marks its user as quantized,
-unless `dequantize=true`; so does an observer. A result that is larger than its operands together by more than
-`max-growth` bytes is not stored; nor, from 4096 bytes on, is a float32 copy of float16 or bfloat16.
+unless `dequantize=true`; so does an observer. With `keep-weights=true` it stays even then if all its readers dequantize
+weights as they read (`qcomp.transforms.coded_weights`): a weight keeps the size of its codes. A result that is larger
+than its operands together by more than `max-growth` bytes is not stored; nor, from 4096 bytes on, is a float32 copy of
+float16 or bfloat16.
 """
 
 from __future__ import annotations
@@ -28,28 +30,31 @@ from qcomp.dialects.constant import Array, DataAttr
 from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn import CastOp, ConstantOp
 from qcomp.dialects.nn.base import UNKNOWN, tensor
-from qcomp.dialects.quant import DequantizeOp, ObserveOp, storage_type
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, ObserveOp, storage_type
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow
 from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.coded_weights import stays_coded
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
 WIDENED = 4096
 """Bytes by which a constant of 16-bit floats may grow."""
+_DEQUANTIZE = (DequantizeOp, DequantizeDynamicOp)
 
 
 class FoldConstant(Rule[Operation, DataAttr]):
     """op(constants) => constant.
 
     Precondition: the op is pure, has one tensor result of static shape and operands that are all constants; it is no
-    observer, no dequantize (unless asked for) and does not enlarge the constants beyond the limit; the reference knows
-    it.
+    observer, no dequantize (unless asked for, and no weight is to be kept) and does not enlarge the constants beyond
+    the limit; the reference knows it.
     """
 
     matches: ClassVar = Operation
 
-    def __init__(self, dequantize: bool, max_growth: int):
+    def __init__(self, dequantize: bool, max_growth: int, keep_weights: bool):
         self.dequantize = dequantize
+        self.keep_weights = keep_weights
         self.max_growth = max_growth
 
     def plan(self, op: Operation) -> DataAttr | Refusal | None:
@@ -64,7 +69,7 @@ class FoldConstant(Rule[Operation, DataAttr]):
         held = sum(array.nbytes for array in arrays)
         if isinstance(op, CastOp) and size > held + WIDENED and is_narrow(tensor(op.input).element_type):
             return Refusal(f"{held} bytes of 16-bit floats would become {size}")
-        asked = self.dequantize and isinstance(op, DequantizeOp)
+        asked = self.dequantize and isinstance(op, _DEQUANTIZE)
         if size > held + self.max_growth and not asked:
             return Refusal(f"{held} bytes of constants would become {size}")
         return _evaluate(op, arrays, stored.element_type)
@@ -72,7 +77,9 @@ class FoldConstant(Rule[Operation, DataAttr]):
     def _meant(self, op: Operation) -> bool:
         if len(op.results) != 1 or op.regions or not op.has_trait(Pure, value_if_unregistered=False):
             return False
-        if isinstance(op, ObserveOp) or (isinstance(op, DequantizeOp) and not self.dequantize):
+        if isinstance(op, ObserveOp) or (isinstance(op, _DEQUANTIZE) and not self.dequantize):
+            return False
+        if self.keep_weights and stays_coded(op):
             return False
         return isinstance(op.results[0].type, TensorType)
 
@@ -116,7 +123,8 @@ class FoldConstantsPass(QcompPass):
 
     dequantize: bool = False
     max_growth: int = 4096
+    keep_weights: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, [FoldConstant(self.dequantize, self.max_growth)])
+        apply_rules(op, [FoldConstant(self.dequantize, self.max_growth, self.keep_weights)])
         unify_constants(op)

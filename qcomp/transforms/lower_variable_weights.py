@@ -44,7 +44,7 @@ from qcomp.dialects.nn import (
     WeightedOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, ints, shape, tensor
-from qcomp.dialects.quant import DequantizeOp, encoding_of
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, encoding_of
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant
 
@@ -100,7 +100,7 @@ def _is_constant(value: SSAValue) -> bool:
     """Whether `value` is a constant, or one dequantized and moved, which later passes make one."""
     while constant(value) is None:
         owner = value.owner
-        if not isinstance(owner, MovementOp | DequantizeOp):
+        if not isinstance(owner, MovementOp | DequantizeOp | DequantizeDynamicOp):
             return False
         value = owner.operands[0]
     return True

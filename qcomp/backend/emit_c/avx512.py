@@ -50,7 +50,7 @@ class Avx512(Isa):
         role = contract_role(value)
         if role is not None:
             return shape[-1:] if role == "left" else shape[-2:]
-        return shape[-1:]
+        return shape[-2:] if shape[-2:] == (16, 1) else shape[-1:]
 
     def unit_type(self, value: SSAValue) -> str:
         if not is_tile(value):
@@ -64,7 +64,7 @@ class Avx512(Isa):
         return _REGISTERS[self._bytes(value)]
 
     def _bytes(self, value: SSAValue) -> int:
-        size = loop.tile_shape(value.type)[-1]
+        size = math.prod(self.unit_shape(value))
         if _element(value) != "i8" or size not in _REGISTERS:
             raise QcompError(f"no register holds {size} elements of {_element(value)}", code="emit")
         return size
@@ -197,6 +197,8 @@ class Avx512(Isa):
     def lookup(self, op: loop.LookupOp, table: str, unit: str) -> str:
         if not is_tile(op.input):
             return super().lookup(op, table, unit)
+        if (_element(op.input), _element(op.result)) == ("i32", "f32"):
+            return f"_mm512_permutexvar_ps({unit}, _mm512_loadu_ps({table}))"
         if _element(op.result) != "i8":
             raise QcompError.at(op, "registers of bytes are looked up in tables of bytes", code="emit")
         return f"lookup{self._bytes(op.input)}({table}, {unit})"

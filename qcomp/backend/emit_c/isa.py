@@ -173,7 +173,8 @@ class Isa:
 
     def lookup(self, op: loop.LookupOp, table: str, unit: str) -> str:
         """One unit of table entries."""
-        return f"{table}[(uint8_t){unit}]"
+        small = str(loop.tile_element(op.input.type)) == "i32"
+        return f"{table}[{unit} & 15]" if small else f"{table}[(uint8_t){unit}]"
 
     def binary(self, op: Operation, lhs: str, rhs: str) -> str:
         """One unit of the result of a binary arith op."""

@@ -161,7 +161,7 @@ class _Emitter:
             cast_text = "(int8_t *)" if argument.role == "arena" else ""
             emitter.buffers[value] = cast_text + argument.name
         for op in main.walk():
-            if isinstance(op, loop.ConstantOp):
+            if isinstance(op, loop.ConstantOp) and op.result.first_use is not None:
                 emitter.buffers[op.result] = self._constant(op.value, op.result.type)
         lines: list[str] = []
         for op in main.body.block.ops:

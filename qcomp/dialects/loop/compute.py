@@ -280,7 +280,10 @@ class ClampOp(_ConversionOp):
 
 @irdl_op_definition
 class LookupOp(IRDLOperation):
-    """table[x] for each byte x, read as unsigned: any function of one 8-bit code, exactly."""
+    """table[x] for each byte x, read as unsigned: any function of one 8-bit code, exactly.
+
+    From a table of 16 entries the lowest four bits of an i32 choose.
+    """
 
     name = "loop.lookup"
     table = operand_def(MemRefType)
@@ -296,6 +299,7 @@ class LookupOp(IRDLOperation):
 
     def verify_(self) -> None:
         kind = cast(MemRefType[Attribute], self.table.type)
-        _require(kind.get_shape() == (256,), "a table has 256 entries")
-        _require(str(tile_element(self.input.type)) == "i8", "the operand must be bytes")
+        _require(kind.get_shape() in ((16,), (256,)), "a table has 16 or 256 entries")
+        index = "i8" if kind.get_shape() == (256,) else "i32"
+        _require(str(tile_element(self.input.type)) == index, f"the operand must be {index}")
         _require(self.result.type == tile_like(self.input.type, kind.element_type), "the result holds table entries")

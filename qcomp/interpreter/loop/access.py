@@ -27,6 +27,7 @@ from qcomp.dialects.loop import (
     ViewOp,
     element_bytes,
     memref_bytes,
+    tile_element,
     tile_shape,
 )
 from qcomp.errors import QcompError
@@ -162,7 +163,8 @@ def store(w: Writer, op: StoreOp) -> None:
 
 
 def lookup(w: Writer, op: LookupOp) -> None:
-    w.assign(op.result, f"{w.elements(op.table)}[{w.read(op.input)}.view(u8)]")
+    place = "view(u8)" if str(tile_element(op.input.type)) == "i8" else "__and__(15)"
+    w.assign(op.result, f"{w.elements(op.table)}[{w.read(op.input)}.{place}]")
 
 
 def constant(w: Writer, op: ConstantOp) -> None:

@@ -19,12 +19,12 @@ from qcomp.errors import QcompError
 from qcomp.interpreter.reference.functions import logaddexp
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import IN_LANES
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, as_stored, held_element, real_element
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy
-from qcomp.transforms.lower_to_loop.picking import clamped_row
 from qcomp.transforms.lower_to_loop.reals import Reals
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
 

@@ -7,7 +7,7 @@ register tile of output pixels x output channels over those runs. A linear is a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -24,6 +24,7 @@ from qcomp.transforms.lower_to_loop.buffers import Border
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.halves import HALVES
+from qcomp.transforms.lower_to_loop.stored import Decoder, Storage, decoder
 from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, nominal, regions
 
 
@@ -69,7 +70,7 @@ class ContractionKernel:
 
     output_planes, residual_planes: how many planes the buffer of an image has, and which one is the first.
     spread: planes, rows and columns of the buffer from one element of the output to the next. half: "f16" or "bf16"
-    when weights of a float contraction are held in those.
+    when weights of a float contraction are held in those; storage: when they are held in codes.
     """
 
     geometry: Geometry
@@ -87,6 +88,7 @@ class ContractionKernel:
     residual_planes: tuple[int, int] = (1, 0)
     spread: tuple[int, int, int] = (1, 1, 1)
     half: str | None = None
+    storage: Storage | None = None
 
     @property
     def block(self) -> int:
@@ -106,10 +108,11 @@ class ContractionKernel:
     def pack_weight(self, weight: Array) -> Array:
         """[groups * channels, kernel_rows * runs, run] laid out as the tile reads it, padded with zeros."""
         g = self.geometry
-        rows = weight.shape[1]
-        padded = np.zeros((g.groups, self.blocks * self.block, rows, self.steps * self.dot), weight.dtype)
-        padded[:, : g.channels, :, : g.run] = weight.reshape(g.groups, g.channels, rows, g.run)
-        shape = (g.groups, self.blocks, self.tile.vectors, self.lanes, rows, self.steps, self.dot)
+        rows, run = weight.shape[1:]
+        steps = -(-run // self.dot)
+        padded = np.zeros((g.groups, self.blocks * self.block, rows, steps * self.dot), weight.dtype)
+        padded[:, : g.channels, :, :run] = weight.reshape(g.groups, g.channels, rows, run)
+        shape = (g.groups, self.blocks, self.tile.vectors, self.lanes, rows, steps, self.dot)
         order = padded.reshape(shape).transpose(0, 1, 4, 5, 2, 3, 6)
         return np.ascontiguousarray(order).reshape(g.groups * self.blocks, *order.shape[2:])
 
@@ -125,11 +128,10 @@ class ContractionKernel:
         g, spec = self.geometry, self.epilogue
         element = i8 if spec.integer else f32
         blocks = g.groups * self.blocks
-        packed = (blocks, g.rows * g.runs, self.steps, self.tile.vectors, self.lanes, self.dot)
         channel = (blocks, self.tile.vectors, self.lanes)
         found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", memref_of(element, self.input)),
-            ("weight", memref_of(element if self.half is None else i16, packed)),
+            *self._weights(element if self.half is None else i16, blocks),
             ("start", memref_of(i32 if spec.integer else f32, channel)),
         ]
         if spec.integer:
@@ -146,10 +148,22 @@ class ContractionKernel:
         found.append(("y", memref_of(i8 if spec.quantized else f32, self.output)))
         return found
 
+    def _weights(self, element: Attribute, blocks: int) -> list[tuple[str, MemRefType[Attribute]]]:
+        """The buffers that hold the weight, as `pack_weight` lays them out."""
+        rows, tile = self.geometry.rows * self.geometry.runs, (self.tile.vectors, self.lanes, self.dot)
+        held = self.storage
+        if held is None:
+            return [("weight", memref_of(element, (blocks, rows, self.steps, *tile)))]
+        kinds = [("weight", i8, rows, held.groups * held.held)]
+        kinds += [(name, kind, held.rows, held.groups) for name, kind in held.parameters]
+        found = [(name, memref_of(kind, (blocks, down, across, *tile))) for name, kind, down, across in kinds]
+        return [*found, ("weight_table", memref_of(f32, (16,)))] if held.table else found
+
 
 def contraction_kernel(
     target: Target, geometry: Geometry, epilogue: Epilogue, unsigned: bool, source: tuple[int, int, int],
     output: tuple[tuple[int, ...], Border], residual: tuple[tuple[int, ...], Border] | None,
+    storage: Storage | None = None,
 ) -> ContractionKernel:  # fmt: skip
     """The kernel for `target`, its tile chosen by cost."""
     dot = target.dot_group if epilogue.integer else 1
@@ -158,7 +172,9 @@ def contraction_kernel(
     height, width = nominal(geometry.height), nominal(geometry.width)
     tile = choose_tile(target, height, width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
-    return ContractionKernel(geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held)
+    return ContractionKernel(
+        geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held, storage=storage
+    )
 
 
 def build_contraction(spec: ContractionKernel, name: str, where: LocationAttr) -> FuncOp:
@@ -211,8 +227,14 @@ class _Body:
         image, group, block, row, column = places
         shape = (region.rows, region.columns, vectors, spec.lanes)
         packed = group * spec.blocks + block
-        start = b.load(self.use["start"], [packed, first, 0], shape[2:], (1, 2))
-        acc = self._accumulate(b.broadcast(start, shape), places, packed, shape, first)
+        start = b.broadcast(b.load(self.use["start"], [packed, first, 0], shape[2:], (1, 2)), shape)
+        if spec.storage is not None and spec.storage.per_channel:
+            # One scale for all products of a sum.
+            acc = self._accumulate(b.real(0.0, shape), places, packed, shape, first)
+            scale = b.load(self.use["weight_scale"], [packed, 0, 0, first, 0, 0], shape[2:], (3, 4))
+            acc = b.add(loop.MultiplyAddOp(start, acc, b.broadcast(scale, shape)))
+        else:
+            acc = self._accumulate(start, places, packed, shape, first)
         use = self.epilogue
         for role in ("multiplier", "bias", "sums"):
             if role in self.use:
@@ -237,25 +259,34 @@ class _Body:
         image, group, _, row, column = places
         nests: list[SSAValue] = [acc]
 
-        def step(plane: Index, kernel_row: Index, run: Index, place: Index, carried: SSAValue) -> SSAValue:
-            planes = self.plane * g.plane_stride + plane * g.plane_step
-            element = column * (g.stride[1] * g.pixel) + run * g.run_step + place * spec.dot + group * g.group
-            source_row = row * g.stride[0] + kernel_row * g.row_step + planes + g.origin[0]
-            source = [image, source_row, element + g.origin[1]]
+        def multiply(source: Sequence[Index | int], right: SSAValue, carried: SSAValue) -> SSAValue:
             left = b.load(
                 self.use["x"], source, (*shape[:2], spec.dot), (1, 2, 2), (g.stride[0], g.stride[1] * g.pixel, 1)
             )
-            taps = [packed, plane * (g.kernel_rows * g.runs) + kernel_row * g.runs + run, place, first, 0, 0]
-            right = b.load(self.use["weight"], taps, (*shape[2:], spec.dot), (3, 4, 5))
-            right = right if spec.half is None else b.add(loop.WidenHalfOp(right, HALVES[spec.half]))
             return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
+
+        def run(plane: Index, kernel_row: Index, run: Index, carried: SSAValue) -> SSAValue:
+            planes = self.plane * g.plane_stride + plane * g.plane_step
+            element = column * (g.stride[1] * g.pixel) + run * g.run_step + group * g.group + g.origin[1]
+            source_row = row * g.stride[0] + kernel_row * g.row_step + planes + g.origin[0]
+            taps = [packed, plane * (g.kernel_rows * g.runs) + kernel_row * g.runs + run]
+
+            def at(place: Index, right: SSAValue, carried: SSAValue) -> SSAValue:
+                return multiply([image, source_row, element + place], right, carried)
+
+            if spec.storage is not None:
+                return self._coded_run(spec.storage, taps, first, shape, carried, at)
+            with b.loop(0, spec.steps, carry=[carried]) as steps:
+                place = [*taps, steps.index, first, 0, 0]
+                right = b.load(self.use["weight"], place, (*shape[2:], spec.dot), (3, 4, 5))
+                right = right if spec.half is None else b.add(loop.WidenHalfOp(right, HALVES[spec.half]))
+                steps.carry(at(steps.index * spec.dot, right, steps.carried[0]))
+            return steps.results[0]
 
         def plane(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             with b.loop(0, g.kernel_rows, carry=carried) as rows:
                 with b.loop(0, g.runs, carry=rows.carried) as runs:
-                    with b.loop(0, spec.steps, carry=runs.carried) as steps:
-                        steps.carry(step(index, rows.index, runs.index, steps.index, steps.carried[0]))
-                    runs.carry(*steps.results)
+                    runs.carry(run(index, rows.index, runs.index, runs.carried[0]))
                 rows.carry(*runs.results)
             return rows.results
 
@@ -264,6 +295,56 @@ class _Body:
         with b.loop(0, g.planes, carry=nests) as planes:
             planes.carry(*plane(planes.index, planes.carried))
         return planes.results[0]
+
+    def _coded_run(
+        self, held: Storage, taps: Sequence[Index], first: int, shape: tuple[int, ...], acc: SSAValue,
+        at: Callable[[Index, SSAValue, SSAValue], SSAValue],
+    ) -> SSAValue:  # fmt: skip
+        """A run of a weight in codes, made reals group by group."""
+        b, tile = self.b, (*shape[2:], 1)
+        # The sum of a group is scaled where that takes less than scaling the weights, which more pixels share.
+        late = shape[:2] == (1, 1) and held.group >= 4 and not held.per_channel
+
+        def scaled(group: Index, acc: SSAValue) -> SSAValue:
+            place = [taps[0], taps[1] if held.rows > 1 else 0, group, first, 0, 0]
+
+            def load(name: str) -> SSAValue:
+                return b.load(self.use[name], place, tile, (3, 4, 5))
+
+            early = not held.per_channel and not late
+            use = decoder(b, held, load, self.use.get("weight_table"), early)
+            if not late:
+                return self._group(use, [*taps, group * held.held], first, tile, acc, group * held.group, at)
+            total = self._group(
+                use, [*taps, group * held.held], first, tile, b.real(0.0, shape), group * held.group, at
+            )
+            factor = b.load(self.use["weight_scale"], place, shape[2:], (3, 4))
+            return b.add(loop.MultiplyAddOp(acc, total, b.broadcast(factor, shape)))
+
+        with b.loop(0, held.groups, carry=[acc]) as groups:
+            groups.carry(scaled(groups.index, groups.carried[0]))
+        return groups.results[0]
+
+    def _group(
+        self, use: Decoder, place: Sequence[Index], first: int, tile: tuple[int, ...], acc: SSAValue, element: Index,
+        at: Callable[[Index, SSAValue, SSAValue], SSAValue],
+    ) -> SSAValue:  # fmt: skip
+        """The products of one group; of an odd number of nibbles the last one has a byte to itself."""
+        b, held = self.b, use.storage
+        codes = 2 if held.nibbles else 1
+
+        def reals(step: Index | int) -> list[SSAValue]:
+            here = [*place[:2], place[2] + step, first, 0, 0]
+            return use.reals(b.load(self.use["weight"], here, tile, (3, 4, 5)))
+
+        with b.loop(0, held.group // codes, carry=[acc]) as nest:
+            total = nest.carried[0]
+            for half, right in enumerate(reals(nest.index)):
+                total = at(element + nest.index * codes + half, right, total)
+            nest.carry(total)
+        if held.group % codes == 0:
+            return nest.results[0]
+        return at(element + (held.group - 1), reals(held.held - 1)[0], nest.results[0])
 
     def _pixel(
         self, image: Index, row: Index, column: Index, channel: Index, border: Border, planes: tuple[int, int]

@@ -17,6 +17,7 @@ from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
+from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Border, Buffer, Layout, no_border
 from qcomp.transforms.lower_to_loop.contraction import (
     ContractionKernel,
@@ -28,6 +29,7 @@ from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.halves import patterns
 from qcomp.transforms.lower_to_loop.layouts import padding_border
+from qcomp.transforms.lower_to_loop.stored import parameter_constants, store
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values
 
@@ -191,22 +193,28 @@ def _flat(geometry: Geometry, buffer: Buffer) -> Place:
 
 
 def call_contraction(
-    lowering: Lowering, task: Task, geometry: Geometry, taps: Array, source: tuple[Buffer, tuple[int, int, int]],
-    outputs: Sequence[tuple[Buffer, Place]], name: str, where: LocationAttr, steps: tuple[int, int, int] = (1, 1, 1),
+    lowering: Lowering, task: Task, geometry: Geometry, taps: Array | CodedWeight,
+    source: tuple[Buffer, tuple[int, int, int]], outputs: Sequence[tuple[Buffer, Place]], name: str,
+    where: LocationAttr, steps: tuple[int, int, int] = (1, 1, 1),
 ) -> None:  # fmt: skip
     """Emit the call. outputs: the result, and a residual for the epilogue; steps: from one element to the next."""
     (x, seen), (y, place), plan = source, outputs[0], task.plan
     residual = outputs[1] if len(outputs) > 1 else None
     held = None if residual is None else residual[1]
+    stored = store(taps, lowering.target.lanes) if isinstance(taps, CodedWeight) else None
+    values = taps if not isinstance(taps, CodedWeight) else taps.reals() if stored is None else stored.data
     spec = contraction_kernel(
-        lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2]
-    )
+        lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2],
+        None if stored is None else stored.storage,
+    )  # fmt: skip
     spec = replace(spec, output_planes=place[2], residual_planes=_ONE_PLANE if held is None else held[2])
     spec = replace(spec, spread=steps, half=task.half)
     element = i8 if plan is not None else f32
     x = in_arena(lowering, x, geometry.run, where)
-    arguments = [lowering.view(x, memref_of(element, seen)), packed_weight(lowering, spec, taps, element)]
-    arguments += channel_constants(lowering, task.bias, plan, spec, taps)
+    arguments = [lowering.view(x, memref_of(element, seen))]
+    arguments.append(packed_weight(lowering, spec, values, element if stored is None else i8))
+    arguments += parameter_constants(lowering, stored, spec.pack_weight)
+    arguments += channel_constants(lowering, task.bias, plan, spec, values)
     alias: list[tuple[int, int]] = []
     if residual is not None and plan is not None:
         arguments.append(lowering.view(residual[0], memref_of(i8, residual[1][0])))

@@ -14,11 +14,13 @@ from qcomp.dialects import loop
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dims import memref_of
 from qcomp.interpreter.reference.integer_plan import IntegerPlan
+from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Border, Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.stored import Storage, decoder, parameter_constants, store
 from qcomp.transforms.lower_to_loop.tiles import cuts, nominal
 from qcomp.transforms.lower_to_loop.weighted import Task, start_values
 
@@ -63,6 +65,7 @@ class DepthwiseKernel:
     residual_border: Border
     first: tuple[int, int]
     steps: tuple[int, int]
+    storage: Storage | None = None
 
     @property
     def channels(self) -> int:
@@ -87,9 +90,11 @@ class DepthwiseKernel:
         taps = self.kernel[0] * self.kernel[1]
         found: list[tuple[str, MemRefType[Attribute]]] = [
             ("x", memref_of(element, self.input)),
-            ("weight", memref_of(element, (taps, self.padded))),
-            ("start", memref_of(i32 if spec.integer else f32, (self.padded,))),
+            ("weight", memref_of(element if self.storage is None else i8, (taps, self.padded))),
         ]
+        if self.storage is not None:
+            found += [(name, memref_of(kind, (self.padded,))) for name, kind in self.storage.parameters]
+        found.append(("start", memref_of(i32 if spec.integer else f32, (self.padded,))))
         if spec.integer:
             found.append(("multiplier", memref_of(f32, (self.padded,))))
             if spec.biased:
@@ -102,20 +107,25 @@ class DepthwiseKernel:
 
 
 def lower_depthwise(
-    lowering: Lowering, task: Task, taps: Array, sliding: Strided, images: tuple[Buffer, Buffer, Buffer | None],
-    where: LocationAttr,
+    lowering: Lowering, task: Task, taps: Array | CodedWeight, sliding: Strided,
+    images: tuple[Buffer, Buffer, Buffer | None], where: LocationAttr,
 ) -> None:  # fmt: skip
     """Emit the call of a depthwise kernel. taps: [channels, rows * columns]; images: input, result, residual."""
     (x, y, residual), plan = images, task.plan
+    stored = store(taps[:, None], 1, halves=False) if isinstance(taps, CodedWeight) else None
+    if stored is not None and stored.storage.groups != 1:
+        stored = None
+    values = taps if not isinstance(taps, CodedWeight) else taps.reals() if stored is None else taps.codes
     spec = DepthwiseKernel(
         y.sizes[0], *sliding.output, sliding.kernel, sliding.stride, sliding.dilation, sliding.origin,
         task.epilogue, x.unsigned, lowering.target.lanes, x.physical, y.physical, y.layout.border,
         residual.physical if residual else None, residual.layout.border if residual else (0, 0, 0, 0),
-        sliding.first, sliding.steps,
+        sliding.first, sliding.steps, None if stored is None else stored.storage,
     )  # fmt: skip
-    element = i8 if plan is not None else f32
-    arguments = [x.value, lowering.constant(spec.pack(np.ascontiguousarray(taps.T)), element)]
-    arguments += _channel_constants(lowering, task.bias, plan, spec, taps)
+    element = i8 if plan is not None or stored is not None else f32
+    arguments = [x.value, lowering.constant(spec.pack(np.ascontiguousarray(values.T)), element)]
+    arguments += parameter_constants(lowering, stored, lambda array: spec.pack(array.reshape(-1)))
+    arguments += _channel_constants(lowering, task.bias, plan, spec, values)
     if residual is not None and plan is not None:
         arguments.append(residual.value)
     arguments.append(y.value)
@@ -164,6 +174,9 @@ def _tile(
         role: b.load(use[role], [channel], lanes, (0,)) for role in ("start", "multiplier", "bias") if role in use
     }
     acc = b.broadcast(per_channel["start"], shape)
+    held = None
+    if spec.storage is not None:
+        held = decoder(b, spec.storage, lambda name: b.load(use[name], [channel], lanes, (0,)), None)
     with b.loop(0, spec.kernel[0], carry=[acc], kind="unroll") as tap_row:
         with b.loop(0, spec.kernel[1], carry=tap_row.carried, kind="unroll") as tap:
             x = [
@@ -174,6 +187,8 @@ def _tile(
             ]
             left = b.load(use["x"], x, shape, (2, 3), (spec.stride[1], 1), part.valid)
             right = b.load(use["weight"], [tap_row.index * spec.kernel[1] + tap.index, channel], lanes, (1,))
+            if held is not None:
+                (right,) = held.reals(right)
             wide = b.broadcast(right, shape)
             tap.carry(b.add(loop.MultiplyAddOp(tap.carried[0], left, wide, spec.unsigned and spec.epilogue.integer)))
         tap_row.carry(*tap.results)

@@ -39,6 +39,7 @@ from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
 from qcomp.refusals import RefusalError, refusal_of
+from qcomp.transforms.coded_weights import CodedWeight, coded_weight
 from qcomp.transforms.lower_to_loop.buffers import (
     Border,
     Buffer,
@@ -112,6 +113,7 @@ class Lowering:
         self.kernels: dict[str, FuncOp] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
         self._constants: dict[tuple[ConstantData, MemRef], SSAValue] = {}
+        self._coded: dict[SSAValue, CodedWeight | None] = {}
         self._names: dict[str, int] = {}
         self._converted: dict[tuple[SSAValue, Layout], Buffer] = {}
         self.block = self._entry = Block()
@@ -175,6 +177,8 @@ class Lowering:
 
     def _operation(self, op: Operation) -> None:
         if isinstance(op, nn.ConstantOp | ReturnOp | nn.YieldOp) or self.half(op.results[0] if op.results else None):
+            return
+        if any(self.coded(value) is not None for value in op.results):
             return
         try:
             function = _LOWERINGS.get(type(op))
@@ -315,7 +319,16 @@ class Lowering:
         if half is not None:
             return widen(half.array, half.value.data.element)
         owner = value.owner
-        return owner.array if isinstance(owner, nn.ConstantOp) else None
+        if isinstance(owner, nn.ConstantOp):
+            return owner.array
+        held = self.coded(value)
+        return None if held is None else held.reals()
+
+    def coded(self, value: SSAValue) -> CodedWeight | None:
+        """The codes of a value that is dequantized from constants."""
+        if value not in self._coded:
+            self._coded[value] = coded_weight(value)
+        return self._coded[value]
 
     @staticmethod
     def half(value: SSAValue | None) -> nn.ConstantOp | None:

@@ -25,18 +25,19 @@ from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
+from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_matmul import lower_coded_matmul
 from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contraction, contraction_kernel
-from qcomp.transforms.lower_to_loop.convolution import packed_weight
+from qcomp.transforms.lower_to_loop.convolution import call_contraction, packed_weight
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.halves import half_of
 from qcomp.transforms.lower_to_loop.packed_matmul import batch_loops, own_batch
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, nominal, regions
-from qcomp.transforms.lower_to_loop.weighted import in_arena, start_values
+from qcomp.transforms.lower_to_loop.weighted import Task, in_arena, start_values
 from qcomp.transforms.lower_to_loop.whole_matmul import lower_whole_matmul
 
 _PLAIN_LANES, _PLAIN_TILE = 4, Tile(1, 2, 1)
@@ -59,7 +60,10 @@ class MatmulKernel:
 @lowers(nn.MatmulOp, symbolic=True)
 def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
     """Codes times codes in integers, everything else in float32."""
-    where = op.location
+    where, held = op.location, lowering.coded(op.rhs)
+    if held is not None and held.ndim == 2:
+        _by_codes(lowering, op, held)
+        return
     if half_of(lowering, op.rhs) is not None and len(shape(op.rhs)) == 2:
         lhs = reals_of(lowering, lowering.row_major(op.lhs, where), where)
         with real_result(lowering, op.result, where, Layout(False)) as target:
@@ -99,6 +103,20 @@ def _lower(
         _by_constant(lowering, op, lhs, target, plan)
     else:
         _by_tensor(lowering, lhs, rhs, target, plan, op.location)
+
+
+def _by_codes(lowering: Lowering, op: nn.MatmulOp, weight: CodedWeight) -> None:
+    """The kernel of a linear in float that makes reals of a matrix of codes as it reads."""
+    where = op.location
+    lhs = reals_of(lowering, lowering.row_major(op.lhs, where), where)
+    run, channels = weight.shape
+    rows = math.prod(lhs.sizes[:-1])
+    geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
+    with real_result(lowering, op.result, where, Layout(False)) as target:
+        task = Task(None, Epilogue(False), weight, None, target, False)
+        place = ((1, 1, rows, channels), NO_BORDER, (1, 0))
+        taps, source = weight.transpose(1, 0)[:, None], (lhs, (1, 1, rows * run))
+        call_contraction(lowering, task, geometry, taps, source, [(target, place)], "matmul", where)
 
 
 def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffer, plan: IntegerPlan | None) -> None:

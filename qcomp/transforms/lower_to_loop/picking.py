@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, LocationAttr
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.dims import memref_of
-from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import finish, kernel
+from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row, indices_of, lower_coded_embedding
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
@@ -43,10 +41,11 @@ def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     """A copy of a row per index; codes of another encoding than the result's are requantized first."""
     where = op.location
     target = lowering.define(op.result, where, Layout(False))
+    held = lowering.coded(op.weight)
+    if held is not None and target.encoding is None and lower_coded_embedding(lowering, op, held, target):
+        return
     weight = recoded(lowering, lowering.row_major(op.weight, where), target.encoding, where)
-    indices = lowering.row_major(op.indices, where)
-    if str(indices.element) not in ("i32", "i64"):
-        raise QcompError("indices of embedding must be i32 or i64 to be lowered to loops", code="lower")
+    indices = indices_of(lowering, op)
     rows, size = weight.sizes
     count = math.prod(indices.sizes)
     lanes = lowering.target.lanes if str(weight.element) in IN_LANES else 1
@@ -75,10 +74,3 @@ def _build(spec: EmbeddingKernel, name: str, where: LocationAttr) -> FuncOp:
                 tile = b.load(weight, [row, column.index], part.shape, over, None, part.valid)
                 b.store(tile, y, [nest.index, column.index], over, None, part.valid)
     return finish(func)
-
-
-def clamped_row(b: Builder, number: SSAValue, rows: int) -> Index:
-    """A loaded integer as an index that lies in 0..rows-1."""
-    low, high = (b.integer(edge, (), number.type) for edge in (0, rows - 1))
-    inside = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(number, low)), high))
-    return Index(((b.add(arith.IndexCastOp(inside, IndexType())), 1),))

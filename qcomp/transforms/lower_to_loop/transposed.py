@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Border, Buffer, no_border
 from qcomp.transforms.lower_to_loop.contraction import Geometry
 from qcomp.transforms.lower_to_loop.convolution import Place, call_contraction, image_of
@@ -53,7 +54,7 @@ def lower_transposed(lowering: Lowering, op: nn.ConvTransposeOp) -> None:
                 _dense(lowering, task, taps, parts, (x, groups), outputs, op)
 
 
-def _taps(weight: Array, parts: Sequence[Phase]) -> Array:
+def _taps(weight: Array | CodedWeight, parts: Sequence[Phase]) -> Array | CodedWeight:
     """The kernel of one phase; zeros when it reads nothing."""
     if not all(part.taps for part in parts):
         return np.zeros((*weight.shape[:2], *(part.length for part in parts)), weight.dtype)
@@ -61,7 +62,7 @@ def _taps(weight: Array, parts: Sequence[Phase]) -> Array:
 
 
 def _dense(
-    lowering: Lowering, task: Task, kernel: Array, parts: Sequence[Phase], source: tuple[Buffer, int],
+    lowering: Lowering, task: Task, kernel: Array | CodedWeight, parts: Sequence[Phase], source: tuple[Buffer, int],
     outputs: Sequence[Buffer], op: nn.ConvTransposeOp,
 ) -> None:  # fmt: skip
     x, groups = source
@@ -98,7 +99,7 @@ def _place(buffer: Buffer, parts: Sequence[Phase]) -> Place:
 
 
 def _depthwise(
-    lowering: Lowering, task: Task, kernel: Array, parts: Sequence[Phase], source: tuple[Buffer, Border],
+    lowering: Lowering, task: Task, kernel: Array | CodedWeight, parts: Sequence[Phase], source: tuple[Buffer, Border],
     outputs: Sequence[Buffer], where: LocationAttr,
 ) -> None:  # fmt: skip
     down, across = parts

@@ -25,6 +25,7 @@ from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, integer_plan
 from qcomp.interpreter.reference.quantize import dequantize
+from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering
@@ -37,7 +38,8 @@ from qcomp.transforms.lower_to_loop.through_reals import reals_of, written_in_re
 
 @dataclass(frozen=True)
 class Task:
-    """A contraction to lower. weight: codes with a plan, else reals. bias: reals, for a contraction in float32.
+    """A contraction to lower. weight: codes with a plan, else reals or what stands for them. bias: reals, for a
+    contraction in float32.
 
     target: what the kernel writes. residual: whether its epilogue adds the op's. half: "f16" or "bf16" when the weight
     came from those.
@@ -45,7 +47,7 @@ class Task:
 
     plan: IntegerPlan | None
     epilogue: Epilogue
-    weight: Array
+    weight: Array | CodedWeight
     bias: Array | None
     target: Buffer
     residual: bool
@@ -56,10 +58,11 @@ class Task:
 def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> Generator[Task]:
     """The kernel to emit inside the block; what follows it is emitted at the end."""
     where = op.location
-    weight, plan = constant(lowering, op.weight, "weight"), plan_of(lowering, op)
+    plan, coded = plan_of(lowering, op), lowering.coded(op.weight)
+    weight = constant(lowering, op.weight, "weight") if coded is None else coded
     bias, half = None, half_of(lowering, op.weight)
     if plan is None:
-        weight = _real(weight, op.weight)
+        weight = weight if isinstance(weight, CodedWeight) else _real(weight, op.weight)
         bias = None if op.bias is None else _real(constant(lowering, op.bias, "bias"), op.bias)
     bounds = op.activation.bounds if op.activation is not None else None
     if op.residual is None or (plan is not None and plan.residual is not None):

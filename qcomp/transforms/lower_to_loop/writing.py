@@ -20,11 +20,11 @@ from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import finish, kernel
+from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy, move
-from qcomp.transforms.lower_to_loop.picking import clamped_row
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 

@@ -337,6 +337,25 @@ func.func @main(%t: memref<256xi8>, %x: memref<8x32xi8>, %out: memref<8x32xi8> {
     assert one.tolist() == [table[131]]
 
 
+def test_lookup_in_16_entries_takes_the_lowest_four_bits():
+    table = np.random.default_rng(5).standard_normal(16).astype(np.float32)
+    x = np.random.default_rng(6).integers(-(2**31), 2**31, (3, 16)).astype(np.int32)
+    (got,) = run(
+        """
+func.func @main(%t: memref<16xf32>, %x: memref<3x16xi32>, %out: memref<3x16xf32> {qcomp.output}) {
+  loop.for %i = [0] to [3] parallel {
+    %v = loop.load %x[%i, 0] over (1) : memref<3x16xi32>, vector<16xi32>
+    %r = loop.lookup %t[%v] : memref<16xf32>, vector<16xi32> -> vector<16xf32>
+    loop.store %r, %out[%i, 0] over (1) : memref<3x16xf32>, vector<16xf32>
+  }
+  func.return
+}""",
+        table,
+        x,
+    )
+    assert same_bits(got, table[x & 15])
+
+
 @pytest.mark.parametrize("kind", ["parallel", ""])
 def test_broadcast_over_leading_dimensions(kind: str):
     x = np.arange(10, dtype=np.float32).reshape(5, 2)

@@ -265,7 +265,7 @@ func.func @f(%p: i32) {
 // -----
 
 func.func @f(%t: memref<255xi8>, %p: i8) {
-  // expected-error@+1 {{a table has 256 entries}}
+  // expected-error@+1 {{a table has 16 or 256 entries}}
   %r = loop.lookup %t[%p] : memref<255xi8>, i8 -> i8
   func.return
 }
@@ -273,8 +273,16 @@ func.func @f(%t: memref<255xi8>, %p: i8) {
 // -----
 
 func.func @f(%t: memref<256xi8>, %p: i32) {
-  // expected-error@+1 {{the operand must be bytes}}
+  // expected-error@+1 {{the operand must be i8}}
   %r = loop.lookup %t[%p] : memref<256xi8>, i32 -> i8
+  func.return
+}
+
+// -----
+
+func.func @f(%t: memref<16xf32>, %p: vector<3xi8>) {
+  // expected-error@+1 {{the operand must be i32}}
+  %r = loop.lookup %t[%p] : memref<16xf32>, vector<3xi8> -> vector<3xf32>
   func.return
 }
 

@@ -65,11 +65,13 @@ func.func @accesses(%m: memref<2x56x64xi8>, %s: memref<f32>, %i: index, %j: inde
 // CHECK-NEXT:    %c = loop.constant {value = #nn.data<dense<{{\[\[}}200], [1]]> : tensor<2x1xui8>>} : memref<2x1xi8>
 // CHECK-NEXT:    %v = loop.view %arena {offset = 64 : i64} : memref<4096xi8> to memref<2x3xf32>
 // CHECK-NEXT:    %r = loop.lookup %table[%x] : memref<256xf32>, vector<5xi8> -> vector<5xf32>
-func.func @buffers(%arena: memref<4096xi8>, %table: memref<256xf32>, %x: vector<5xi8>) {
+// CHECK-NEXT:    %s = loop.lookup %small[%y] : memref<16xf32>, vector<16x1xi32> -> vector<16x1xf32>
+func.func @buffers(%arena: memref<4096xi8>, %table: memref<256xf32>, %x: vector<5xi8>, %small: memref<16xf32>, %y: vector<16x1xi32>) {
   %w = loop.constant {value = #nn.data<dense<[1, -2, 3]> : tensor<3xi8>>} : memref<3xi8>
   %c = loop.constant {value = #nn.data<dense<[[200], [1]]> : tensor<2x1xui8>>} : memref<2x1xi8>
   %v = loop.view %arena {offset = 64 : i64} : memref<4096xi8> to memref<2x3xf32>
   %r = loop.lookup %table[%x] : memref<256xf32>, vector<5xi8> -> vector<5xf32>
+  %s = loop.lookup %small[%y] : memref<16xf32>, vector<16x1xi32> -> vector<16x1xf32>
   func.return
 }
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Weights that stay codes: constants that are dequantized, and moved, on their way to ops that dequantize as they read.
+
+    %d = quant.dequantize %codes : tensor<4x8x!quant.uniform<i8:f32:0, {...}>> -> tensor<4x8xf32>
+    %y = nn.linear %x, %d
+
+Folding %d would store four bytes for each byte of %codes. Kernels of linear, matmul, convolution and embedding load the
+codes and convert them in registers, to the bits that `quant.dequantize` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from qcomp.dialects.constant import Array
+from qcomp.dialects.nn import (
+    ConstantOp,
+    ConvolutionOp,
+    ConvTransposeOp,
+    EmbeddingOp,
+    LinearOp,
+    MatmulOp,
+    PermuteOp,
+    ReshapeOp,
+)
+from qcomp.dialects.nn.base import ints, shape, tensor
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, encoding_of, parameter_arrays
+
+_MOVES = (ReshapeOp, PermuteOp)
+_LARGEST_EXACT = 2**24
+"""Integers up to here are exact in float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedWeight:
+    """Bytes of codes, and for each of them (in views that repeat) a float32 scale and a zero point.
+
+    The zero points are int64, or float32 where fractions are among them. It is moved and cut as an array is.
+    """
+
+    codes: Array
+    scales: Array
+    zeros: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.codes.shape
+
+    @property
+    def ndim(self) -> int:
+        """The rank."""
+        return self.codes.ndim
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """Of the reals it stands for."""
+        return np.dtype(np.float32)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, place: object) -> CodedWeight:
+        return self._moved(lambda array: cast(Array, array[place]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    def reshape(self, *sizes: int) -> CodedWeight:
+        """With other sizes."""
+        return self._moved(lambda array: array.reshape(sizes))
+
+    def transpose(self, *order: int) -> CodedWeight:
+        """With its dimensions in another order."""
+        return self._moved(lambda array: array.transpose(order))
+
+    def _moved(self, move: Callable[[Array], Array]) -> CodedWeight:
+        return CodedWeight(move(self.codes), move(self.scales), move(self.zeros))
+
+    def reals(self) -> Array:
+        """What it stands for: each difference and each product is rounded once."""
+        with np.errstate(over="ignore", under="ignore"):
+            difference = self.codes.astype(np.float32) - self.zeros.astype(np.float32)
+            return difference * self.scales.astype(np.float32, copy=False)
+
+
+def coded_weight(value: SSAValue) -> CodedWeight | None:
+    """The codes of a value that is dequantized from constants, and moved or not; None for any other value."""
+    moves: list[Operation] = []
+    while isinstance(value.owner, _MOVES):
+        moves.append(value.owner)
+        value = value.owner.input
+    found = _dequantized(value.owner) if isinstance(value.owner, Operation) else None
+    for move in reversed(moves):
+        if found is None:
+            break
+        if isinstance(move, PermuteOp):
+            found = found.transpose(*ints(move.dims))
+        else:
+            found = found.reshape(*shape(move.results[0]))
+    return found
+
+
+def _dequantized(op: Operation) -> CodedWeight | None:
+    if not is_coded(op):
+        return None
+    arrays = [cast(ConstantOp, operand.owner).array for operand in op.operands]
+    codes = arrays[0]
+    if isinstance(op, DequantizeOp):
+        scales, zeros = parameter_arrays(op.encoding, codes.shape)
+        return _spread(codes, scales.astype(np.float32), zeros)
+    scales, zeros = arrays[1:]
+    whole = zeros.dtype.kind in "iu" or bool((zeros == np.rint(zeros)).all())  # pyright: ignore[reportArgumentType, reportCallIssue]
+    small = bool((np.abs(zeros.astype(np.float64)) < _LARGEST_EXACT).all())
+    return _spread(codes, scales, zeros.astype(np.int64) if whole and small else zeros.astype(np.float32))
+
+
+def _spread(codes: Array, scales: Array, zeros: Array) -> CodedWeight:
+    return CodedWeight(codes, np.broadcast_to(scales, codes.shape), np.broadcast_to(zeros, codes.shape))
+
+
+def is_coded(op: Operation) -> bool:
+    """Whether `op` dequantizes a constant of bytes to float32 by parameters that are constants too."""
+    if not isinstance(op, DequantizeOp | DequantizeDynamicOp) or not op.results:
+        return False
+    held = [operand.owner for operand in op.operands]
+    if not all(isinstance(owner, ConstantOp) for owner in held) or tensor(op.result).element_type != f32:
+        return False
+    return cast(ConstantOp, held[0]).array.dtype.itemsize == 1
+
+
+def stays_coded(op: Operation) -> bool:
+    """Whether `op` is coded and all that read its result, as it is or moved, dequantize weights as they read."""
+    return is_coded(op) and _is_read_coded(op.results[0])
+
+
+def _is_read_coded(value: SSAValue) -> bool:
+    uses = list(value.uses)
+    return bool(uses) and all(
+        _is_read_coded(use.operation.results[0]) if isinstance(use.operation, _MOVES) else _reads(use.operation, value)
+        for use in uses
+    )
+
+
+def _reads(op: Operation, value: SSAValue) -> bool:
+    """Whether `op` takes `value` for a weight, and for nothing else."""
+    match op:
+        case LinearOp() | ConvolutionOp() | ConvTransposeOp() | EmbeddingOp():
+            place = op.weight
+        case MatmulOp():
+            place = op.rhs
+        case _:
+            return False
+    others = [operand for operand in op.operands if operand is not place]
+    plain = all(encoding_of(held.type) is None for held in (*op.operands, *op.results))
+    return place is value and value not in others and plain
