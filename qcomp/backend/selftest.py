@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import bf16, f16
+from xdsl.ir import Attribute
 
+from qcomp.backend.emit_c.prelude import helpers, needs_memcpy
 from qcomp.backend.interface import Port
 from qcomp.backend.target import ARENA_ALIGNMENT
 from qcomp.backend.weights import needs_math_h, number_lines
 from qcomp.dialects.constant import Array
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import narrow, widen
 
 STORED_BYTES = 1 << 20
 """Expected outputs beyond are not checked."""
@@ -23,8 +27,11 @@ _INDEX_RANGE = (0, 9)
 """Integers of 32 and 64 bits are indices: small ones, which every table has."""
 _C_TYPES = {
     "float32": "float", "int8": "int8_t", "uint8": "int8_t", "bool": "int8_t", "int16": "int16_t", "int32": "int32_t",
-    "int64": "int64_t",
+    "int64": "int64_t", "uint16": "int16_t", "float64": "double", "float16": "int16_t", "bfloat16": "int16_t",
 }  # fmt: skip
+_HALVES: dict[str, Attribute] = {"float16": f16, "bfloat16": bf16}
+_NEAR = {"float32": "1e-4", "float64": "1e-11", "float16": "0x1p-9", "bfloat16": "0x1p-6"}
+"""Floats: by what share of themselves and the largest they may differ where sums have another order."""
 
 _PRELUDE = """\
 /* Runs {name} on made-up inputs. The exit code is the number of outputs that are not as expected, at most 255.{note}
@@ -34,7 +41,7 @@ _PRELUDE = """\
 
 #include "{name}.h"
 
-/* A number for each index; inputs are made of it. */
+{helpers}/* A number for each index; inputs are made of it. */
 static uint32_t noise(uint32_t i) {{
   i = i * 2654435761u + 374761393u;
   i = (i ^ (i >> 15)) * 2246822519u;
@@ -44,31 +51,37 @@ static uint32_t noise(uint32_t i) {{
 """
 _SAME = {
     "exact": """\
-static int differs(float got, float expected) {
+static int differs(REAL got, REAL expected) {
   return got != expected && (got == got || expected == expected);
 }
 """,
     "near": """\
 /* Sums of floats were not made in the order of this program. */
-static int differs(float got, float expected) {
-  const float off = got > expected ? got - expected : expected - got;
-  const float size = expected < 0.0f ? -expected : expected;
-  return !(off <= 1e-4f * (size + LARGEST)) && (got == got || expected == expected);
+static int differs(REAL got, REAL expected, REAL share) {
+  const REAL off = got > expected ? got - expected : expected - got;
+  const REAL size = expected < 0 ? -expected : expected;
+  return !(off <= share * (size + LARGEST)) && (got == got || expected == expected);
 }
 """,
 }
 
 
 def made_up_input(index: int, port: Port) -> Array:
-    """Input number `index` of the self-test: floats from -2 to 2, codes and small integers over their range."""
+    """Input number `index` of the self-test: floats from -2 to 2, codes and small integers over their range.
+
+    Floats of 16 bits are multiples of 1/64.
+    """
     count = int(np.prod(port.shape, dtype=np.int64))
     i = np.arange(count, dtype=np.uint32) + np.uint32(_seed(index))
     i = i * np.uint32(2654435761) + np.uint32(374761393)
     i = (i ^ (i >> np.uint32(15))) * np.uint32(2246822519)
     i = (i ^ (i >> np.uint32(13))) * np.uint32(3266489917)
     noise = i ^ (i >> np.uint32(16))
-    if port.dtype == "float32":
-        values: Array = (noise >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-22) - np.float32(2)
+    if _kind(port) in _HALVES:
+        values: Array = (noise % np.uint32(256)).astype(np.float32) * np.float32(2.0**-6) - np.float32(2)
+        values = narrow(values, _HALVES[_kind(port)])
+    elif port.dtype in ("float32", "float64"):
+        values = ((noise >> np.uint32(8)).astype(np.float64) * 2.0**-22 - 2.0).astype(port.dtype)
     else:
         low, high = _range(port)
         values = (low + (noise % np.uint32(high - low + 1)).astype(np.int64)).astype(port.dtype)
@@ -84,31 +97,50 @@ def selftest_source(
     sizes: what the symbols are in this test.
     """
     for port in (*inputs, *outputs):
-        if port.dtype not in _C_TYPES:
+        if _kind(port) not in _C_TYPES:
             raise QcompError(
-                f"{port.name} is of {port.dtype}: artifacts with such inputs or outputs are not saved",
+                f"{port.name} is of {_kind(port)}: artifacts with such inputs or outputs are not saved",
                 code="unsupported-type", hint="cast to float32 where the model begins and ends",
             )  # fmt: skip
     stored = [array.reshape(-1)[: _stored(index, expected)] for index, array in enumerate(expected)]
-    yield _head(name, stored, expected, bool(sizes)).encode()
-    if any(array.dtype.kind == "f" for array in stored):
-        macro = "" if exact else f"\n#define LARGEST {_largest(stored).hex()}f\n"
-        yield f"{macro}\n{_SAME['exact' if exact else 'near']}".encode()
+    main = _main(name, inputs, outputs, stored, exact, stateful, sizes)
+    yield _head(name, stored, expected, bool(sizes), [main]).encode()
+    kinds = {_kind(port) for port in outputs}
+    if kinds & set(_NEAR):
+        real = "double" if "float64" in kinds else "float"
+        largest = _largest(outputs, stored).hex() + ("" if real == "double" else "f")
+        macros = f"\n#define REAL {real}\n" + ("" if exact else f"#define LARGEST {largest}\n")
+        yield f"{macros}\n{_SAME['exact' if exact else 'near']}".encode()
     yield b"\n"
     for index, port in enumerate(inputs):
-        yield f"static {_C_TYPES[port.dtype]} in{index}[{_count(port)}];\n".encode()
+        yield f"static {_C_TYPES[_kind(port)]} in{index}[{_count(port)}];\n".encode()
     for index, port in enumerate(outputs):
-        yield f"static {_C_TYPES[port.dtype]} out{index}[{_count(port)}];\n".encode()
-        yield f"static const {_C_TYPES[port.dtype]} expected{index}[{max(stored[index].size, 1)}] = {{\n".encode()
+        yield f"static {_C_TYPES[_kind(port)]} out{index}[{_count(port)}];\n".encode()
+        yield f"static const {_C_TYPES[_kind(port)]} expected{index}[{max(stored[index].size, 1)}] = {{\n".encode()
         array = stored[index] if stored[index].size else np.zeros(1, port.dtype)
-        yield from number_lines(array.view(np.int8) if array.dtype.kind in "ub" else array)
+        yield from number_lines(_as_it_lies(array))
         yield b"};\n"
-    yield _main(name, inputs, stored, stateful, sizes).encode()
+    yield main.encode()
 
 
-def _largest(arrays: Sequence[Array]) -> float:
-    floats = [array.astype(np.float32) for array in arrays if array.dtype.kind == "f"]
-    return max(float(np.abs(array[np.isfinite(array)]).max(initial=0)) for array in floats)
+def _kind(port: Port) -> str:
+    return port.element or port.dtype
+
+
+def _as_it_lies(array: Array) -> Array:
+    """Signed integers, float32 or float64."""
+    return array.view(f"i{array.itemsize}") if array.dtype.kind in "ub" or array.itemsize == 2 else array
+
+
+def _largest(ports: Sequence[Port], arrays: Sequence[Array]) -> float:
+    """The largest size of a float."""
+    found = 0.0
+    for port, array in zip(ports, arrays, strict=True):
+        if _kind(port) in _NEAR:
+            real = widen(array, _HALVES[_kind(port)]) if _kind(port) in _HALVES else array
+            finite = real.astype(np.float64)
+            found = max(found, float(np.abs(finite[np.isfinite(finite)]).max(initial=0)))
+    return float(np.float32(found))
 
 
 def _seed(index: int) -> int:
@@ -129,14 +161,20 @@ def _stored(index: int, expected: Sequence[Array]) -> int:
     return max(0, min(expected[index].size, room // expected[index].itemsize))
 
 
-def _head(name: str, stored: Sequence[Array], expected: Sequence[Array], allocates: bool) -> str:
+def _head(name: str, stored: Sequence[Array], expected: Sequence[Array], allocates: bool, text: Sequence[str]) -> str:
     kept, whole = (sum(array.size for array in arrays) for arrays in (stored, expected))
     note = f"\n   Only the first {kept} of {whole} outputs are checked." if kept < whole else ""
-    includes = "#include <math.h>\n" * needs_math_h(stored) + "#include <stdlib.h>\n" * allocates
-    return _PRELUDE.format(name=name, note=note, includes=includes)
+    floats = [array for array in stored if array.itemsize > 2]
+    includes = "#include <math.h>\n" * needs_math_h(floats) + "#include <stdlib.h>\n" * allocates
+    called = helpers(text)
+    includes += "#include <string.h>\n" * needs_memcpy(called)
+    return _PRELUDE.format(name=name, note=note, includes=includes, helpers=f"{called}\n" if called else "")
 
 
-def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: bool, sizes: Sequence[int]) -> str:
+def _main(
+    name: str, inputs: Sequence[Port], outputs: Sequence[Port], stored: Sequence[Array], exact: bool, stateful: bool,
+    sizes: Sequence[int],
+) -> str:  # fmt: skip
     upper = name.upper()
     numbers = [str(size) for size in sizes]
     memory = [f"static unsigned char memory[{upper}_ARENA_SIZE + {ARENA_ALIGNMENT}];", "", "int main(void) {"]
@@ -163,19 +201,32 @@ def _main(name: str, inputs: Sequence[Port], stored: Sequence[Array], stateful: 
     if stateful:
         lines.append(f"  {name}_init(state);")
     lines.append(f"  {name}_run({', '.join([*numbers, *arguments, *(['state'] if stateful else []), 'arena'])});")
-    for index, array in enumerate(stored):
+    for index, (port, array) in enumerate(zip(outputs, stored, strict=True)):
         if array.size:
-            call = f"differs(out{index}[i], expected{index}[i])"
-            test = call if array.dtype.kind == "f" else f"out{index}[i] != expected{index}[i]"
+            test = _test(index, _kind(port), exact, "f" * all(_kind(port) != "float64" for port in outputs))
             lines.append(f"  for (i = 0; i < {array.size}u; ++i) if ({test}) ++wrong;")
     total = sum(array.size for array in stored)
     lines.append(f'  printf("{name}: %lu of {total} outputs are not as expected\\n", wrong);')
     return "\n".join([*lines, "  return wrong > 255 ? 255 : (int)wrong;", "}", ""])
 
 
+def _test(index: int, kind: str, exact: bool, suffix: str) -> str:
+    """Whether element i of an output is not as expected; suffix: of literals."""
+    sides = [f"out{index}[i]", f"expected{index}[i]"]
+    if kind not in _NEAR:
+        return " != ".join(sides)
+    if kind in _HALVES:
+        sides = [f"widen_{_HALVES[kind]}({side})" for side in sides]
+    return f"differs({', '.join(sides if exact else [*sides, _NEAR[kind] + suffix])})"
+
+
 def _made_up(index: int, port: Port) -> str:
     noise = f"noise(i + {_seed(index)}u)"
+    if _kind(port) in _HALVES:
+        return f"narrow_{_HALVES[_kind(port)]}((float)(int32_t)({noise} % 256u) * 0x1p-6f - 2.0f)"
     if port.dtype == "float32":
         return f"(float)(int32_t)({noise} >> 8) * 0x1p-22f - 2.0f"
+    if port.dtype == "float64":
+        return f"(int32_t)({noise} >> 8) * 0x1p-22 - 2.0"
     low, high = _range(port)
-    return f"({_C_TYPES[port.dtype]})({low} + (int32_t)({noise} % {high - low + 1}u))"
+    return f"({_C_TYPES[_kind(port)]})({low} + (int32_t)({noise} % {high - low + 1}u))"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays in and out of the command line: what a module takes, .npz files, random data, one line about an array."""
+"""Arrays in and out of the command line: what a module takes, .npz files, random data, one line about an array.
+
+bfloat16, which numpy lacks, is in .npz files as uint16, its bits; float32 arrays are rounded to it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,16 @@ from typing import cast
 from zipfile import BadZipFile
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, MemRefType, ModuleOp, Signedness, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    Signedness,
+    StringAttr,
+    TensorType,
+    bf16,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -19,7 +31,9 @@ from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.state import STATE
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.narrow_floats import narrow, widen
 
+BFLOAT16 = "bfloat16"
 SHOWN = 16
 """Arrays of up to this many elements are printed in full."""
 
@@ -56,6 +70,12 @@ def _main(module: ModuleOp) -> FuncOp:
     raise QcompError("the module has no function main", code="no-function")
 
 
+def output_elements(module: ModuleOp) -> list[str]:
+    """ "bfloat16" for each result of main whose bits arrays hold, else ""."""
+    kinds = _main(module).function_type.outputs
+    return [_held_by_bits(cast(TensorType[Attribute], kind).element_type) for kind in kinds]
+
+
 def _given_name(attributes: Mapping[str, Attribute]) -> str | None:
     name = attributes.get("nn.name")
     return name.data if isinstance(name, StringAttr) else None
@@ -72,7 +92,11 @@ def _port(name: str, kind: Attribute) -> Port:
         raise QcompError(f"input {name} has type {kind}, only tensors can be given", code="input")
     encoding = encoding_of(cast(Attribute, kind))
     low, high = (encoding.qmin, encoding.qmax) if encoding is not None else _range(element)
-    return Port(name, numpy_dtype(element).name, tuple(shape), low, high)
+    return Port(name, numpy_dtype(element).name, tuple(shape), low, high, _held_by_bits(element))
+
+
+def _held_by_bits(element: Attribute) -> str:
+    return BFLOAT16 if isinstance(element, BFloat16Type) else ""
 
 
 def _range(element: Attribute) -> tuple[int, int]:
@@ -85,13 +109,22 @@ def read_inputs(path: str, ports: Sequence[Port]) -> list[Array]:
     """The inputs in an .npz file, by name when all names are there, else in the file's order."""
     arrays = read_npz(path)
     if all(port.name in arrays for port in ports):
-        return [arrays[port.name] for port in ports]
+        return [_held(arrays[port.name], port) for port in ports]
     if len(arrays) != len(ports):
         wanted = ", ".join(port.name for port in ports)
         raise QcompError(
             f"{path} holds {', '.join(arrays) or 'nothing'}; the program takes {wanted or 'nothing'}", code="input"
         )
-    return list(arrays.values())
+    return [_held(array, port) for array, port in zip(arrays.values(), ports, strict=True)]
+
+
+def _held(array: Array, port: Port) -> Array:
+    """What was read as the program takes it."""
+    if port.element != BFLOAT16:
+        return array
+    if array.dtype == np.float32:
+        return narrow(array, bf16)
+    return array.view(np.uint16) if array.dtype == np.dtype("V2") else array
 
 
 def read_samples(path: str, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
@@ -134,7 +167,9 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
         if min(port.shape, default=0) < 0:
             raise QcompError(f"input {port.name} has a symbolic size", code="input", hint="give it with --inputs")
         dtype = np.dtype(port.dtype)
-        if dtype.kind == "f":
+        if port.element == BFLOAT16:
+            array = narrow(np.asarray(generator.standard_normal(port.shape)).astype(np.float32), bf16)
+        elif dtype.kind == "f":
             array = np.asarray(generator.standard_normal(port.shape)).astype(dtype)
         elif dtype.kind == "b":
             array = np.asarray(generator.integers(0, 2, port.shape)).astype(np.bool_)
@@ -145,9 +180,10 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
     return arrays
 
 
-def describe_array(name: str, array: Array) -> str:
-    """One line: type, range and mean, the values themselves when they are few."""
-    head = f"{name}: {array.dtype}{list(array.shape)}"
+def describe_array(name: str, array: Array, element: str = "") -> str:
+    """One line: type, range and mean, the values themselves when they are few. element: "bfloat16" for its bits."""
+    head = f"{name}: {element or array.dtype}{list(array.shape)}"
+    array = widen(array, bf16) if element == BFLOAT16 else array
     if array.size == 0:
         return head
     if array.size <= SHOWN:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -33,13 +33,17 @@ _ISAS = {"c": Isa, "avx512": Avx512}
 
 @dataclass(frozen=True)
 class Argument:
-    """An input, output, state or the arena of the emitted function. offset: where a state lies in the block."""
+    """An input, output, state or the arena of the emitted function.
+
+    offset: where a state lies in the block; patterns: what the header says of floats whose 16 bits int16_t holds.
+    """
 
     name: str
     role: str
     type: MemRefType[Attribute]
     title: str
     offset: int = 0
+    patterns: str = ""
 
 
 @dataclass
@@ -111,11 +115,11 @@ class _Emitter:
             if role == "state":
                 # Not a parameter: states are seen through the block.
                 seen = f"({c_type(kind.element_type)} *)(void *)((char *)state + {offset})"
-                found.append(Argument(seen, role, kind, title, offset))
+                found.append(Argument(seen, role, kind, title, offset, _patterns(attributes)))
                 offset += aligned(loop.memref_bytes(kind))
                 continue
             name = "arena" if role == "arena" else distinct(name, taken)
-            found.append(Argument(name, role, kind, title))
+            found.append(Argument(name, role, kind, title, 0, _patterns(attributes)))
         return found
 
     def _init(self, main: FuncOp, states: Sequence[Argument]) -> list[list[str]]:
@@ -223,7 +227,7 @@ class _Emitter:
         notes = "\n".join(
             [f" *   {self.symbols[item.name]}: size, {_range(item)}" for item in self.ranges]
             + [
-                f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}[{self._sizes(arg)}]"
+                f" *   {arg.name}: {arg.role}, {c_type(arg.type.element_type)}[{self._sizes(arg)}]{arg.patterns}"
                 for arg in arguments
                 if arg.role not in ("arena", "state")
             ]
@@ -288,7 +292,8 @@ def _state_text(name: str, arguments: Sequence[Argument], state_bytes: int) -> s
         return ""
     upper = name.upper()
     notes = "\n".join(
-        f" *   {comment(arg.title)}: {c_type(arg.type.element_type)}{list(arg.type.get_shape())} at {arg.offset}"
+        f" *   {comment(arg.title)}: {c_type(arg.type.element_type)}{list(arg.type.get_shape())}{arg.patterns} "
+        f"at {arg.offset}"
         for arg in arguments
         if arg.role == "state"
     )
@@ -300,6 +305,12 @@ def _state_text(name: str, arguments: Sequence[Argument], state_bytes: int) -> s
 #define {upper}_STATE_SIZE {state_bytes}
 void {name}_init(void *state);
 """
+
+
+def _patterns(attributes: Mapping[str, Attribute]) -> str:
+    """What the header says of the elements beside their C type."""
+    marks = {"qcomp.half": " (float16)", "qcomp.bfloat16": " (bfloat16)"}
+    return next((text for mark, text in marks.items() if mark in attributes), "")
 
 
 def _argument_attributes(main: FuncOp, position: int) -> dict[str, Attribute]:

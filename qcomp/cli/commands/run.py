@@ -14,7 +14,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The program, its inputs, where the outputs go, how it is run."""
     parser.add_argument("program", help=".mlir or .pt2 file, which is interpreted, or the folder of an artifact")
     inputs = parser.add_mutually_exclusive_group(required=True)
-    inputs.add_argument("--inputs", metavar="FILE.npz", help="the inputs, by name or in order")
+    inputs.add_argument(
+        "--inputs", metavar="FILE.npz", help="the inputs, by name or in order; bfloat16 as uint16 bits or as float32"
+    )
     inputs.add_argument("--random", metavar="SEED", type=int, help="random inputs from this seed")
     parser.add_argument("--outputs", metavar="FILE.npz", help="save the outputs by name")
     parser.add_argument(
@@ -27,15 +29,19 @@ def run(args: Namespace) -> int:
     from qcomp.cli.arrays import describe_array, write_npz
     from qcomp.cli.programs import is_artifact
 
-    named = _call(args) if is_artifact(args.program) else _interpret(args)
-    for name, array in named.items():
-        print(describe_array(name, array))
+    named, elements = _call(args) if is_artifact(args.program) else _interpret(args)
+    for (name, array), element in zip(named.items(), elements, strict=True):
+        print(describe_array(name, array, element))
     if args.outputs:
         write_npz(args.outputs, named)
     return 0
 
 
-def _call(args: Namespace) -> dict[str, Array]:
+Results = tuple["dict[str, Array]", list[str]]
+"""Arrays by name, and for each "bfloat16" when it holds the bits of those."""
+
+
+def _call(args: Namespace) -> Results:
     import qcomp
     from qcomp.cli.arrays import distinct_names, random_inputs, read_inputs
 
@@ -44,16 +50,24 @@ def _call(args: Namespace) -> dict[str, Array]:
     inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
     outputs = artifact.run([port.accept(array) for port, array in zip(ports, inputs, strict=True)])
     names = distinct_names([port.name for port in artifact.interface.outputs])
-    return dict(zip(names, outputs, strict=True))
+    return dict(zip(names, outputs, strict=True)), [port.element for port in artifact.interface.outputs]
 
 
-def _interpret(args: Namespace) -> dict[str, Array]:
+def _interpret(args: Namespace) -> Results:
     import qcomp
-    from qcomp.cli.arrays import distinct_names, input_ports, output_names, random_inputs, read_inputs
+    from qcomp.cli.arrays import (
+        distinct_names,
+        input_ports,
+        output_elements,
+        output_names,
+        random_inputs,
+        read_inputs,
+    )
     from qcomp.cli.programs import load_module
 
     module = load_module(args.program)
     ports = input_ports(module)
     inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
     outputs = qcomp.interpret(module, *inputs, evaluator=args.evaluator)
-    return dict(zip(distinct_names(output_names(module, len(outputs))), outputs, strict=True))
+    names = distinct_names(output_names(module, len(outputs)))
+    return dict(zip(names, outputs, strict=True)), output_elements(module)

@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BFloat16Type,
     DenseArrayBase,
     DictionaryAttr,
     FunctionType,
@@ -495,4 +496,7 @@ def _signedness(value: SSAValue) -> dict[str, Attribute]:
     encoding = encoding_of(value.type)
     dtype = encoding.dtype if encoding is not None else numpy_dtype(tensor(value).element_type)
     marks = {"uint8": "qcomp.unsigned", "uint16": "qcomp.unsigned", "bool": "qcomp.bool", "float16": "qcomp.half"}
-    return {marks[dtype.name]: UnitAttr()} if dtype.name in marks else {}
+    found: dict[str, Attribute] = {marks[dtype.name]: UnitAttr()} if dtype.name in marks else {}
+    if encoding is None and isinstance(tensor(value).element_type, BFloat16Type):
+        found["qcomp.bfloat16"] = UnitAttr()
+    return found
