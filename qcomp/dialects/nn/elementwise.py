@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
-from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, StringAttr, TensorType, f32, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -192,6 +193,7 @@ class CastOp(UnaryOp):
 class BinaryOp(NNOp):
     """Two tensors of one element type, broadcast. On quantized tensors: exactly quantize(f(dequantize(a), ...))."""
 
+    TAKES_TRUTH_VALUES: ClassVar[bool] = False
     lhs = operand_def(TensorType)
     rhs = operand_def(TensorType)
     result = result_def(TensorType)
@@ -221,6 +223,8 @@ class BinaryOp(NNOp):
 
     def verify_(self) -> None:
         require_one_element(self.lhs, self.rhs)
+        truth = tensor(self.lhs).element_type == i1 and not self.TAKES_TRUTH_VALUES
+        require(not truth, "no arithmetic on truth values: nn.binary has and, or, xor")
         super().verify_()
 
 

@@ -8,7 +8,7 @@ here, with a formula in `qcomp.interpreter.reference.functions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, Float64Type, IntegerType, StringAttr, TensorType, f64
 from xdsl.ir import Attribute, SSAValue
@@ -107,6 +107,7 @@ class BinaryFunctionOp(BinaryOp):
     """A function of two elements, of `BINARY_FUNCTIONS`, with broadcasting."""
 
     name = "nn.binary"
+    TAKES_TRUTH_VALUES: ClassVar[bool] = True
     function = prop_def(StringAttr)
 
     @staticmethod

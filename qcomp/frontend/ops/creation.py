@@ -104,7 +104,7 @@ def linspace(b: Builder, node: Node) -> Result:
     first, last, places = held(start), held(end), np.arange(steps)
     step = (last - first) / held(max(steps - 1, 1))
     values = np.where(
-        places < steps // 2, first + step * places.astype(held), last - step * (steps - 1 - places).astype(held)
+        places < max(steps // 2, 1), first + step * places.astype(held), last - step * (steps - 1 - places).astype(held)
     )
     return b.cast(b.constant(values.astype(held)), dtype)
 

@@ -13,6 +13,8 @@ from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.operands import product as times
+from qcomp.frontend.ops.operands import total as plus
 from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.table import op
 
@@ -24,7 +26,7 @@ def linear(b: Builder, node: Node) -> Result:
     if len(shape_of(weight)) == 1:
         product = _matmul(b, value, weight)
         bias = b.optional(node, "bias")
-        return product if bias is None else b.add(nn.AddOp(product, bias))
+        return product if bias is None else plus(b, product, bias)
     return b.add(nn.LinearOp(value, weight, b.optional(node, "bias")))
 
 
@@ -44,11 +46,11 @@ def _addmm(b: Builder, node: Node) -> Result:
     bias, left, right = (b.tensor(node, name) for name in ("self", "mat1", "mat2"))
     beta, alpha = b.number(node, "beta", 1), b.number(node, "alpha", 1)
     product = _scale(b, b.add(nn.MatmulOp(left, right)), alpha)
-    return product if beta == 0 else b.add(nn.AddOp(_scale(b, bias, beta), product))
+    return product if beta == 0 else plus(b, _scale(b, bias, beta), product)
 
 
 def _scale(b: Builder, value: SSAValue, factor: float) -> SSAValue:
-    return value if factor == 1 else b.add(nn.MulOp(value, b.scalar(factor, dtype_of(value))))
+    return value if factor == 1 else times(b, value, b.scalar(factor, dtype_of(value)))
 
 
 def _transposed(value: SSAValue) -> SSAValue | None:
@@ -79,7 +81,7 @@ def vector_product(b: Builder, node: Node) -> Result:
     if node.target != "aten.inner.default":
         return _matmul(b, left, right)
     if not shape_of(left) or not shape_of(right):
-        return b.add(nn.MulOp(left, right))
+        return times(b, left, right)
     rows = _reshape(b, right, (prod(shape_of(right)[:-1]), shape_of(right)[-1]))
     product = _matmul(b, left, b.add(nn.PermuteOp(rows, (1, 0))))
     return _reshape(b, product, (*shape_of(left)[:-1], *shape_of(right)[:-1]))
@@ -89,14 +91,14 @@ def vector_product(b: Builder, node: Node) -> Result:
 def outer(b: Builder, node: Node) -> Result:
     """Each element of one vector times each of another."""
     left, right = b.tensor(node, "self"), b.tensor(node, "vec2")
-    return b.add(nn.MulOp(_reshape(b, left, (*shape_of(left), 1)), right))
+    return times(b, _reshape(b, left, (*shape_of(left), 1)), right)
 
 
 def _combined(b: Builder, node: Node, product: SSAValue) -> SSAValue:
     """beta * self + alpha * product; self is not read when beta is 0."""
     product = _scale(b, product, b.number(node, "alpha", 1))
     beta = b.number(node, "beta", 1)
-    return product if beta == 0 else b.add(nn.AddOp(_scale(b, b.tensor(node, "self"), beta), product))
+    return product if beta == 0 else plus(b, _scale(b, b.tensor(node, "self"), beta), product)
 
 
 @op("baddbmm.default")
@@ -128,7 +130,7 @@ def addmv(b: Builder, node: Node) -> Result:
 def addr(b: Builder, node: Node) -> Result:
     """beta * self + alpha * outer(vec1, vec2)."""
     left, right = b.tensor(node, "vec1"), b.tensor(node, "vec2")
-    return _combined(b, node, b.add(nn.MulOp(_reshape(b, left, (*shape_of(left), 1)), right)))
+    return _combined(b, node, times(b, _reshape(b, left, (*shape_of(left), 1)), right))
 
 
 @op("linalg_multi_dot.default", "chain_matmul.default")

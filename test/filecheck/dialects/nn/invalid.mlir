@@ -474,3 +474,10 @@ func.func @f(%w: tensor<5x4xf32>, %i: tensor<2xf32>) {
   %t = nn.embedding %w, %i : (tensor<5x4xf32>, tensor<2xf32>) -> tensor<2x4xf32>
   func.return
 }
+// -----
+
+func.func @truth_values(%a: tensor<3xi1>) -> tensor<3xi1> {
+  // expected-error@+1 {{no arithmetic on truth values: nn.binary has and, or, xor}}
+  %0 = nn.add %a, %a : (tensor<3xi1>, tensor<3xi1>) -> tensor<3xi1>
+  func.return %0 : tensor<3xi1>
+}
