@@ -208,6 +208,11 @@ class Builder:
         """Close the block."""
         self.block.add_op(op)
 
+    def reads(self, node: Node, index: int) -> bool:
+        """Whether the graph has a name for result `index` of `node`, so that something may read it."""
+        names = [part for output in node.outputs for part in (output if isinstance(output, tuple) else (output,))]
+        return index < len(names) and names[index] is not None
+
     # Arguments of nodes. All raise QcompError when the argument is of another kind than asked for.
 
     def raw(self, node: Node, name: str) -> SSAValue:

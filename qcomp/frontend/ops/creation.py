@@ -30,7 +30,7 @@ def full(b: Builder, node: Node) -> Result:
     return _filled(b, value, b.dtype(node) or promotion.of_number(value).dtype, b.integers(node, "size"))
 
 
-@op("zeros.default", "ones.default", "empty.memory_format")
+@op("zeros.default", "ones.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
 def constant_fill(b: Builder, node: Node) -> Result:
     """Zeros or ones; zeros also where anything may be."""
     value = int(node.target == "aten.ones.default")
@@ -41,15 +41,15 @@ def constant_fill(b: Builder, node: Node) -> Result:
 def fill_like(b: Builder, node: Node) -> Result:
     """The shape, and the dtype unless given, of another tensor."""
     like = b.tensor(node, "self")
-    fixed = {"aten.zeros_like.default": 0, "aten.ones_like.default": 1, "aten.empty_like.default": 0}.get(node.target)
+    fixed = None if ".full_like." in node.target else int(".ones_like." in node.target)
     value = b.number(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(like), shape_of(like))
 
 
-@op("new_full.default", "new_zeros.default", "new_ones.default", "new_empty.default")
+@op("new_full.default", "new_zeros.default", "new_ones.default", "new_empty.default", "new_empty_strided.default")
 def new_fill(b: Builder, node: Node) -> Result:
     """The dtype, unless given, of another tensor."""
-    fixed = {"aten.new_zeros.default": 0, "aten.new_ones.default": 1, "aten.new_empty.default": 0}.get(node.target)
+    fixed = None if ".new_full." in node.target else int(".new_ones." in node.target)
     value = b.number(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(b.tensor(node, "self")), b.integers(node, "size"))
 

@@ -161,6 +161,14 @@ def dropout(b: Builder, node: Node) -> Result:
     return b.tensor(node, "input" if node.argument("input") is not None else "self")
 
 
+@op("native_dropout.default")
+def native_dropout(b: Builder, node: Node) -> Result:
+    """The same, and what is kept: all."""
+    value = dropout(b, node)
+    assert isinstance(value, SSAValue)
+    return [value, b.expand(b.scalar(True, "bool"), shape_of(value))]
+
+
 @op("_to_copy.default", "to.dtype", "to.dtype_layout", "to.device", "dim_order_ops._to_dim_order_copy.default")
 def to(b: Builder, node: Node) -> Result:
     """A cast, when a dtype is given; devices and layouts mean nothing here."""

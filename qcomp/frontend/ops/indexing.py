@@ -162,10 +162,10 @@ def accumulate_at(b: Builder, node: Node, reduce: str) -> SSAValue:
     values = b.expand(b.cast(b.tensor(node, "values"), dtype), found.shape)
     count = prod(found.grid)
     source = reshape_to(b, values, (*found.sizes[: found.first], count, *found.sizes[found.last :]))
-    return found.parted(_scattered(b, found.joined(base), found.number, source, found.first, reduce))
+    return found.parted(scattered(b, found.joined(base), found.number, source, found.first, reduce))
 
 
-def _scattered(
+def scattered(
     b: Builder, base: SSAValue, index: SSAValue, source: SSAValue, dim: int, reduce: str
 ) -> SSAValue:  # fmt: skip
     """nn.scatter; 16-bit floats are combined in float32 and rounded once, truth values by or and and."""
@@ -205,8 +205,8 @@ def _scatter(
                 given = b.add(nn.SliceOp(given, axis, 0, size))
     if not include_self:
         start = b.expand(b.scalar(_neutral(dtype, reduce), dtype), picked)
-        wide = _scattered(b, wide, index, start, dim, "none")
-    return reshape_to(b, _scattered(b, wide, index, b.expand(given, picked), dim, reduce), sizes)
+        wide = scattered(b, wide, index, start, dim, "none")
+    return reshape_to(b, scattered(b, wide, index, b.expand(given, picked), dim, reduce), sizes)
 
 
 def _reduction(b: Builder, node: Node) -> str:
@@ -246,7 +246,7 @@ def index_add(b: Builder, node: Node) -> Result:
     dim = axis_of(b.integer(node, "dim"), len(sizes))
     index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
     spread = reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (len(shape_of(wide)) - dim - 1)))
-    return reshape_to(b, _scattered(b, wide, spread, given, dim, "add"), sizes)
+    return reshape_to(b, scattered(b, wide, spread, given, dim, "add"), sizes)
 
 
 @op("index_fill.int_Scalar", "index_fill.int_Tensor")

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import prod
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -37,7 +37,9 @@ def _batch_norm(b: Builder, node: Node) -> nn.BatchNormOp:
 
 @op("batch_norm.default")
 def batch_norm(b: Builder, node: Node) -> Result:
-    """With running statistics; in training mode it is refused."""
+    """With running statistics, or those of the batch where there are none; in training mode it is refused."""
+    if node.argument("running_mean") is None and node.argument("running_var") is None:
+        return _of_batch(b, node)[0]
     if b.flag(node, "training"):
         raise QcompError("batch_norm in training mode", code="training", hint="call model.eval() before exporting")
     return b.add(_batch_norm(b, node))
@@ -51,7 +53,9 @@ def native_batch_norm(b: Builder, node: Node) -> Result:
     """The core ATen forms; the saved statistics of the batch are not offered."""
     if b.flag(node, "training"):
         raise QcompError("batch_norm in training mode", code="training", hint="call model.eval() before exporting")
-    return [b.add(_batch_norm(b, node)), None, None, None, None]
+    # What the batch would have had for statistics is left empty.
+    empty = [b.constant(np.zeros(0, np.float32)) if b.reads(node, index) else None for index in (1, 2)]
+    return [b.add(_batch_norm(b, node)), *empty, None, None]
 
 
 @op("layer_norm.default", "native_layer_norm.default")
@@ -123,6 +127,11 @@ def instance_norm(b: Builder, node: Node) -> Result:
 @in_float32
 def batch_statistics(b: Builder, node: Node) -> Result:
     """Statistics of the batch itself: what an instance norm is decomposed to."""
+    return _of_batch(b, node)
+
+
+def _of_batch(b: Builder, node: Node) -> list[SSAValue]:
+    """The batch norm with statistics of the batch, its mean and 1 / sqrt(variance + eps)."""
     value = b.tensor(node, "input")
     batch, channels, *spatial = shape_of(value)
     order = (1, 0, *range(2, len(spatial) + 2))
@@ -130,7 +139,8 @@ def batch_statistics(b: Builder, node: Node) -> Result:
     rows = reshape_to(b, moved, (channels, batch * prod(spatial)))
     normal = b.add(nn.LayerNormOp(rows, shape_of(rows)[1:], None, None, b.real(node, "eps")))
     back = permute_to(b, reshape_to(b, normal, shape_of(moved)), order)
-    return [scaled_and_shifted(b, back, b.optional(node, "weight"), b.optional(node, "bias")), None, None]
+    result = scaled_and_shifted(b, back, b.optional(node, "weight"), b.optional(node, "bias"))
+    return [result, *_statistics(b, rows, (1,), False, b.real(node, "eps"))]
 
 
 @op("rms_norm.default", "_fused_rms_norm.default")
@@ -145,50 +155,6 @@ def rms_norm(b: Builder, node: Node) -> Result:
     result = arithmetic.multiply(b, value, b.add(nn.RsqrtOp(arithmetic.add(b, square, eps))))
     result = result if weight is None else arithmetic.multiply(b, result, weight)
     return result if node.target == "aten.rms_norm.default" else [result, None]
-
-
-@op("cosine_similarity.default")
-def cosine_similarity(b: Builder, node: Node) -> Result:
-    """sum(x1 / max(|x1|, eps) * x2 / max(|x2|, eps)) along `dim`."""
-    values = [b.tensor(node, name) for name in ("x1", "x2")]
-    rank = max(len(shape_of(value)) for value in values)
-    if not rank:
-        raise QcompError("cosine similarity of numbers is not supported", code="unsupported-op")
-    axis, eps = axis_of(b.integer(node, "dim", 1), rank), b.real(node, "eps", 1e-8)
-    sides: list[SSAValue] = []
-    shape = broadcast_shapes(*(shape_of(value) for value in values))
-    for value in (b.expand(value, shape) for value in values):
-        length = b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (axis,), True))))
-        sides.append(arithmetic.divide(b, value, b.add(nn.MaximumOp(length, b.scalar(eps, dtype_of(value))))))
-    return b.add(nn.SumOp(arithmetic.multiply(b, sides[0], sides[1]), (axis,), False))
-
-
-@op("pairwise_distance.default")
-def pairwise_distance(b: Builder, node: Node) -> Result:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
-    difference = arithmetic.subtract(b, b.tensor(node, "x1"), b.tensor(node, "x2"))
-    moved = arithmetic.add(b, difference, b.real(node, "eps", 1e-6))
-    return _length(b, moved, b.real(node, "p", 2.0), b.flag(node, "keepdim"))
-
-
-@op("cdist.default", "_cdist_forward.default")
-def cdist(b: Builder, node: Node) -> Result:
-    """The p-norms of all differences of rows of x1 [..., P, M] and x2 [..., R, M]: [..., P, R]."""
-    left, right = b.tensor(node, "x1"), b.tensor(node, "x2")
-    *lead, rows, size = shape_of(left)
-    *other, columns, _ = shape_of(right)
-    wide = reshape_to(b, left, (*lead, rows, 1, size)), reshape_to(b, right, (*other, 1, columns, size))
-    return _length(b, arithmetic.subtract(b, *wide), b.real(node, "p", 2.0), False)
-
-
-def _length(b: Builder, value: SSAValue, p: float, keep: bool) -> SSAValue:
-    if p == 2:
-        return b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (-1,), keep))))
-    if p == 1:
-        return b.add(nn.SumOp(b.add(nn.AbsOp(value)), (-1,), keep))
-    if p == inf:
-        return b.add(nn.AmaxOp(b.add(nn.AbsOp(value)), (-1,), keep))
-    raise QcompError(f"the distance of order {p} is not supported", code="unsupported-op", hint="1, 2 and inf are")
 
 
 @op("softmax.int", "_softmax.default", "special_softmax.default")

@@ -20,7 +20,6 @@ from qcomp.frontend.ops.operands import (
     compare,
     difference,
     floating,
-    function,
     is_float,
     quotient,
     unary,
@@ -138,7 +137,7 @@ for _name, _kind in (
     _register_scan(_name, _kind)
 
 
-def _axes(b: Builder, node: Node, value: SSAValue) -> tuple[int, ...]:
+def axes_of(b: Builder, node: Node, value: SSAValue) -> tuple[int, ...]:
     """The argument `dim`; all dimensions when it is missing or empty."""
     rank = len(shape_of(value))
     dims = b.integers(node, "dim") if node.argument("dim") is not None else ()
@@ -149,14 +148,14 @@ def _axes(b: Builder, node: Node, value: SSAValue) -> tuple[int, ...]:
 def amin(b: Builder, node: Node) -> Result:
     """Smallest element."""
     value = b.tensor(node, "self")
-    return b.add(nn.AminOp(value, _axes(b, node, value), b.flag(node, "keepdim")))
+    return b.add(nn.AminOp(value, axes_of(b, node, value), b.flag(node, "keepdim")))
 
 
 @op("aminmax.default")
 def aminmax(b: Builder, node: Node) -> Result:
     """Smallest and largest element."""
     value = b.tensor(node, "self")
-    axes, keep = _axes(b, node, value), b.flag(node, "keepdim")
+    axes, keep = axes_of(b, node, value), b.flag(node, "keepdim")
     return [b.add(make(value, axes, keep)) for make in (nn.AminOp, nn.AmaxOp)]
 
 
@@ -166,7 +165,7 @@ def any_all(b: Builder, node: Node) -> Result:
     value = b.tensor(node, "self")
     dtype, whole = dtype_of(value), "all" in node.target
     truth = b.cast(value, "bool")
-    axes, keep = _axes(b, node, value), b.flag(node, "keepdim")
+    axes, keep = axes_of(b, node, value), b.flag(node, "keepdim")
     # A sum and a count of zeros are right for no elements too.
     counted = choose(b, truth, 0, 1, "int32") if whole else b.cast(truth, "int32")
     total = b.add(nn.SumOp(counted, axes, keep)) if shape_of(value) else counted
@@ -179,7 +178,7 @@ def product(b: Builder, node: Node) -> Result:
     """Product; of integers in int64."""
     value = b.tensor(node, "self")
     dtype = b.dtype(node) or (dtype_of(value) if is_float(dtype_of(value)) else "int64")
-    axes = _axes(b, node, value)
+    axes = axes_of(b, node, value)
     value = b.cast(value, dtype)
     return b.add(nn.ProdOp(value, axes, b.flag(node, "keepdim"))) if shape_of(value) else value
 
@@ -189,7 +188,7 @@ def count_nonzero(b: Builder, node: Node) -> Result:
     """How many are not 0."""
     value = b.tensor(node, "self")
     counted = b.cast(b.cast(value, "bool"), "int64")
-    return b.add(nn.SumOp(counted, _axes(b, node, value), False)) if shape_of(value) else counted
+    return b.add(nn.SumOp(counted, axes_of(b, node, value), False)) if shape_of(value) else counted
 
 
 def _moments(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, str]:
@@ -197,7 +196,7 @@ def _moments(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, str]:
     value = b.tensor(node, "self")
     dtype = dtype_of(value)
     value = b.cast(value, "float32") if dtype in HALF else value
-    axes, keep = _axes(b, node, value), b.flag(node, "keepdim")
+    axes, keep = axes_of(b, node, value), b.flag(node, "keepdim")
     less: Number = 1
     if node.argument("unbiased") is not None:
         less = int(b.flag(node, "unbiased"))
@@ -225,44 +224,13 @@ for _name in ("var", "std", "var_mean", "std_mean"):
     _register_moments(_name, _name.startswith("std"), _name.endswith("mean"))
 
 
-@op(
-    "norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype",
-    "linalg_vector_norm.default",
-)  # fmt: skip
-def norm(b: Builder, node: Node) -> Result:
-    """The p-norm: the p-th root of the sum of p-th powers; the largest or smallest size, or how many are not 0."""
-    name = "ord" if "linalg" in node.target else "p"
-    order = 2.0 if node.argument(name) is None else b.real(node, name, 2.0)
-    value = b.tensor(node, "self")
-    dtype = b.dtype(node) or dtype_of(value)
-    wide = "float32" if dtype in HALF else dtype
-    value = b.cast(value, wide)
-    axes, keep = _axes(b, node, value), b.flag(node, "keepdim")
-    size = b.add(nn.AbsOp(value))
-    if not shape_of(value):
-        result = b.cast(compare(b, "ne", size, b.scalar(0, wide)), wide) if order == 0 else size
-    elif math.isinf(order):
-        result = b.add((nn.AmaxOp if order > 0 else nn.AminOp)(size, axes, keep))
-    elif order == 0:
-        counted = b.cast(compare(b, "ne", size, b.scalar(0, wide)), wide)
-        result = b.add(nn.SumOp(counted, axes, keep))
-    elif order == 1:
-        result = b.add(nn.SumOp(size, axes, keep))
-    elif order == 2:
-        result = b.add(nn.SqrtOp(b.add(nn.SumOp(b.add(nn.MulOp(value, value)), axes, keep))))
-    else:
-        powers = function(b, "pow", size, b.scalar(order, wide))
-        result = function(b, "pow", b.add(nn.SumOp(powers, axes, keep)), b.scalar(1.0 / order, wide))
-    return b.cast(result, dtype)
-
-
 @op("logsumexp.default", "special_logsumexp.default")
 def logsumexp(b: Builder, node: Node) -> Result:
     """The logarithm of a sum of exponentials, from the largest on."""
     value = floating(b, b.tensor(node, "self"))
     dtype = dtype_of(value)
     value = b.cast(value, "float32") if dtype in HALF else value
-    axes, keep = _axes(b, node, value), b.flag(node, "keepdim")
+    axes, keep = axes_of(b, node, value), b.flag(node, "keepdim")
     if not shape_of(value):
         return b.cast(value, dtype)
     largest = b.add(nn.AmaxOp(value, axes, True))

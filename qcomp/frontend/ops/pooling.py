@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pooling; adaptive pools offer no indices. One-dimensional forms get a dimension of 1 in front of the pooled one."""
+"""Pooling. One-dimensional forms get a dimension of 1 in front of the pooled one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.table import op
+from qcomp.frontend.ops.unpooling import adaptive_max_places
 
 
 def _window(b: Builder, node: Node, count: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -112,4 +113,6 @@ def adaptive_avg_pool(b: Builder, node: Node) -> Result:
 @op("adaptive_max_pool1d.default", "adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
 def adaptive_max_pool(b: Builder, node: Node) -> Result:
     """The largest elements of windows that cover the input evenly."""
-    return [_adaptive(b, node, _ADAPTIVE_MAX), None]
+    spatial, value = _spatial(node), b.tensor(node, "self")
+    places = adaptive_max_places(b, value, b.sizes(node, "output_size", spatial)) if b.reads(node, 1) else None
+    return [_adaptive(b, node, _ADAPTIVE_MAX), places]

@@ -16,6 +16,7 @@ from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.indexing import accumulate_at
+from qcomp.frontend.ops.masks import mask_of, put_by_mask
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import HANDLERS, op
 
@@ -134,13 +135,15 @@ def index_copy(b: Builder, node: Node) -> Result:
 @op("index_put.default", "_unsafe_index_put.default")
 def index_put(b: Builder, node: Node) -> Result:
     """`values` where index tensors point to: the dimensions that they index become one, and they one index into it."""
+    base, listed, masked = b.tensor(node, "self"), node.argument("indices"), mask_of(b, node)
+    if masked is not None:
+        return put_by_mask(b, base, *masked, b.tensor(node, "values"), b.flag(node, "accumulate"))
     if b.flag(node, "accumulate"):
         return accumulate_at(b, node, "add")
-    base, listed = b.tensor(node, "self"), node.argument("indices")
     parts = listed if isinstance(listed, tuple) else ()
-    found = {axis: b.of(part) for axis, part in enumerate(parts) if isinstance(part, Ref)}
-    if not found or any(not dtype_of(value).startswith(("int", "uint")) for value in found.values()):
-        raise QcompError("index_put by a mask is not supported", code="unsupported-op", hint="use torch.where")
+    found = {axis: b.plain(b.of(part)) for axis, part in enumerate(parts) if isinstance(part, Ref)}
+    if not found:
+        raise QcompError("index_put without indices is not supported", code="unsupported-op")
     rank, axes = len(shape_of(base)), list(found)
     adjacent = axes == list(range(axes[0], axes[-1] + 1))
     first = axes[0] if adjacent else 0
