@@ -129,6 +129,15 @@ def writes_in_place(target: str) -> bool:
     return target.startswith("aten.") and name.endswith("_") and not name.endswith("__")
 
 
+_TRAINED = ("batch_norm.default", "native_batch_norm.default", "_native_batch_norm_legit.default")
+
+
+def _updates_statistics(node: Node) -> bool:
+    """Whether `node` is a batch norm in training mode, which writes its running statistics."""
+    named = node.target.removeprefix("aten.") in _TRAINED
+    return named and node.argument("training") is True and isinstance(node.argument("running_mean"), Ref)
+
+
 def _writes_unseen(node: Node) -> bool:
     """Whether `node` can only have been called for what it writes: it has tensors but no results."""
     name = operation(node.target).rpartition(".")[2]
@@ -222,11 +231,25 @@ class _Writer:
             self._rename(seen, self._seen[node.results()[0]])
         elif writes_in_place(node.target) and seen is not None:
             self._write(index, node, pure, seen)
+        elif _updates_statistics(node):
+            self._train(index, node, pure)
         else:
             if writes_in_place(node.target) or _writes_unseen(node):
                 self._write_unknown(index, node)
             self.nodes.append(PureNode(pure))
             self._results(node, pure)
+
+    def _train(self, index: int, node: Node, pure: Node) -> None:
+        """A batch norm whose last two results are the running statistics after it."""
+        read = (node.argument(key) for key in ("running_mean", "running_var"))
+        places = [self._seen[name] for value in read for name in references(value)]
+        names = [self._new_name(seen.current) for seen in places]
+        first = (*pure.outputs, None, None)[:3]
+        self.nodes.append(PureNode(replace(pure, outputs=(*first, *(Ref(name) for name in names)))))
+        self._results(node, pure)
+        for seen, name in zip(places, names, strict=True):
+            self._clash(index, node, seen.memory)
+            self._update(seen, name)
 
     def _results(self, node: Node, pure: Node) -> None:
         argument = viewed_argument(node)

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import qcomp
+from qcomp.backend.signature import interface_of
 from qcomp.dialects.constant import Array
 from tools.conformance.samples import Sample
 
@@ -40,12 +41,13 @@ def judge(sample: Sample, emit: bool = False, undefined: frozenset[int] = frozen
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            expected = _leaves(sample(*_copies(sample.inputs)))
+            written = _copies(sample.inputs)
+            expected = _leaves(sample(*written))
             program = torch.export.export(sample, _copies(sample.inputs), strict=False)
         except Exception as problem:  # torch raises errors of any class
             return Outcome(NOT_EXPORTED, _short(problem))
         try:
-            return _compare(program, sample, expected, emit, undefined)
+            return _compare(program, sample, expected, written, emit, undefined)
         except qcomp.QcompError as problem:
             if problem.code == "internal":
                 return Outcome(WRONG, _short(problem))
@@ -55,11 +57,18 @@ def judge(sample: Sample, emit: bool = False, undefined: frozenset[int] = frozen
 
 
 def _compare(
-    program: Any, sample: Sample, expected: Sequence[object], emit: bool, undefined: frozenset[int]
+    program: Any,
+    sample: Sample,
+    expected: Sequence[object],
+    written: Sequence[torch.Tensor],
+    emit: bool,
+    undefined: frozenset[int],
 ) -> Outcome:
+    """`written`: the inputs as the call left them."""
     module = qcomp.from_torch(program)
     given = [to_array(value) for value in sample.inputs]
     tensors = [value for value in expected if isinstance(value, torch.Tensor)]
+    tensors += [written[place] for place in interface_of(module).written]
     problem = difference(qcomp.interpret(module, *given), tensors, undefined)
     if problem:
         return Outcome(WRONG, f"interpreted: {problem}")
