@@ -134,7 +134,7 @@ def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
     reference = ["O1"] * (opt_level > 0) + ["quantize"] * quantized
     if PRIVATE_DEQUANTIZE in module.attributes:
         reference = []
-    integer = ["O2"] if opt_level > 1 else ["lower-batch-norm,fold-constants"]
+    integer = ["O2"] if opt_level > 1 else ["lower-batch-norm,lower-variable-weights,fold-constants"]
     if quantized and opt_level > 0:
         integer.append("integer")
         if target.unsigned_activations:

@@ -15,7 +15,7 @@ DTYPES: dict[str, torch.dtype] = {
     for name in ("float32", "int64", "bool", "float64", "float16", "bfloat16", "int32", "int16", "int8", "uint8")
 }
 _UNDEFINED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided"})
-_FREE_PLACES = frozenset({"topk", "kthvalue", "median", "nanmedian", "mode"})
+_FREE_PLACES = frozenset({"sort", "topk", "kthvalue", "median", "nanmedian", "mode"})
 _LOOKED_AT = 120
 
 

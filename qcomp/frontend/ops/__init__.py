@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from qcomp.frontend.ops import (
     affine,
+    arrange,
     attention,
     bags,
     batch_norm,
@@ -25,6 +26,7 @@ from qcomp.frontend.ops import (
     ordering,
     padding,
     pooling,
+    quantiles,
     quantized,
     recurrent,
     reduction,
@@ -42,6 +44,7 @@ __all__ = [
     "HANDLERS",
     "Handler",
     "affine",
+    "arrange",
     "attention",
     "bags",
     "batch_norm",
@@ -62,6 +65,7 @@ __all__ = [
     "ordering",
     "padding",
     "pooling",
+    "quantiles",
     "quantized",
     "recurrent",
     "reduction",

@@ -31,7 +31,7 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
     return shape_of(value)
 
 
-def _wrapped(b: Builder, index: SSAValue, size: int) -> SSAValue:
+def wrapped(b: Builder, index: SSAValue, size: int) -> SSAValue:
     """Negative indices counted from the end."""
     return unary(b, "wrap_index", b.cast(index, "int64"), size)
 
@@ -80,7 +80,7 @@ def take_along_dim(b: Builder, node: Node) -> Result:
         value, index = (reshape_to(b, item, (prod(shape_of(item)),)) for item in (value, index))
         return b.add(nn.GatherOp(value, index, 0))
     dim = axis_of(b.integer(node, "dim"), len(shape_of(value)))
-    return b.add(nn.GatherOp(value, _wrapped(b, index, shape_of(value)[dim]), dim))
+    return b.add(nn.GatherOp(value, wrapped(b, index, shape_of(value)[dim]), dim))
 
 
 @op("take.default")
@@ -88,7 +88,7 @@ def take(b: Builder, node: Node) -> Result:
     """Elements of the flat tensor."""
     value, index = b.tensor(node, "self"), b.tensor(node, "index")
     count, sizes = prod(static_shape(value)), static_shape(index)
-    flat = _wrapped(b, reshape_to(b, index, (prod(sizes),)), count)
+    flat = wrapped(b, reshape_to(b, index, (prod(sizes),)), count)
     return reshape_to(b, b.add(nn.GatherOp(reshape_to(b, value, (count,)), flat, 0)), sizes)
 
 
@@ -119,11 +119,11 @@ class _Indexed:
     def _number(self, indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:
         b, total = self.b, None
         for index, size in zip(indices, sizes, strict=True):
-            wrapped = _wrapped(b, index, size)
+            place = wrapped(b, index, size)
             if total is None:
-                total = wrapped
+                total = place
             else:
-                total = b.add(nn.AddOp(b.add(nn.MulOp(total, b.scalar(size, "int64"))), wrapped))
+                total = b.add(nn.AddOp(b.add(nn.MulOp(total, b.scalar(size, "int64"))), place))
         assert total is not None
         flat = reshape_to(b, b.expand(total, self.grid), (prod(self.grid),))
         rank = len(self.sizes) - (self.last - self.first) + 1
@@ -258,7 +258,7 @@ def index_fill(b: Builder, node: Node) -> Result:
     dim = axis_of(b.integer(node, "dim"), len(sizes))
     index = _at_least_1d(b, b.tensor(node, "index"))
     rank = len(shape_of(wide))
-    spread = _wrapped(
+    spread = wrapped(
         b, reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (rank - dim - 1))), shape_of(wide)[dim]
     )
     dtype = dtype_of(base)

@@ -6,14 +6,12 @@ from __future__ import annotations
 import math
 from math import prod
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Number, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
-from qcomp.frontend.ops.indexing import reordered, static_shape
+from qcomp.frontend.ops.indexing import static_shape
 from qcomp.frontend.ops.operands import (
     HALF,
     choose,
@@ -79,19 +77,6 @@ def kthvalue(b: Builder, node: Node) -> Result:
     found = (b.add(nn.GatherOp(value, places, axis)), places)
     keep = b.flag(node, "keepdim")
     return [reshape_to(b, item, shape if not shape else shape_of(item) if keep else kept) for item in found]
-
-
-@op("median.default")
-def median(b: Builder, node: Node) -> Result:
-    """The lower one of the middle; NaN if there is one."""
-    value = b.tensor(node, "self")
-    count = prod(static_shape(value))
-    if not count:
-        raise QcompError("the median of no elements", code="unsupported-op")
-    ordered, _ = _sorted(b, reshape_to(b, value, (count,)), 0, False)
-    middle = reshape_to(b, reordered(b, ordered, np.array([(count - 1) // 2]), 0), ())
-    last = reshape_to(b, reordered(b, ordered, np.array([count - 1]), 0), ())
-    return choose(b, compare(b, "ne", last, last), last, middle)
 
 
 def _register_extreme(name: str, make: type[nn.ReduceOp], place: type[nn.ArgOp]) -> None:

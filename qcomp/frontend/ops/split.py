@@ -29,7 +29,8 @@ def _slice(b: Builder, value: SSAValue, axis: int, start: int, end: int, step: i
     return b.add(nn.SliceOp(value, axis, start, end if is_symbolic(end - start) else max(start, end), step))
 
 
-def _axis(b: Builder, node: Node, value: SSAValue, default: int = 0) -> int:
+def axis_argument(b: Builder, node: Node, value: SSAValue, default: int = 0) -> int:
+    """The argument `dim`, counted from 0. Raises QcompError for a 0-d tensor."""
     if not shape_of(value):
         raise QcompError(f"{node.target} of a 0-d tensor", code="malformed-graph")
     return axis_of(b.integer(node, "dim", default), len(shape_of(value)))
@@ -39,7 +40,7 @@ def _axis(b: Builder, node: Node, value: SSAValue, default: int = 0) -> int:
 def slice_(b: Builder, node: Node) -> Result:
     """Python's slicing of one dimension; ends beyond the tensor are cut."""
     value = b.tensor(node, "self")
-    axis = _axis(b, node, value)
+    axis = axis_argument(b, node, value)
     size, step = shape_of(value)[axis], b.integer(node, "step", 1)
     start = 0 if node.argument("start") is None else b.integer(node, "start")
     end = size if node.argument("end") is None else b.integer(node, "end")
@@ -56,11 +57,11 @@ def _place(bound: int, size: int) -> int:
     return min(max(bound + size if bound < 0 else bound, 0), size)
 
 
-@op("narrow.default")
+@op("narrow.default", "narrow_copy.default")
 def narrow(b: Builder, node: Node) -> Result:
     """`length` elements from `start` on."""
     value = b.tensor(node, "self")
-    axis, start = _axis(b, node, value), b.integer(node, "start")
+    axis, start = axis_argument(b, node, value), b.integer(node, "start")
     start += shape_of(value)[axis] if start < 0 else 0
     return _slice(b, value, axis, start, start + b.integer(node, "length"))
 
@@ -69,7 +70,7 @@ def narrow(b: Builder, node: Node) -> Result:
 def select(b: Builder, node: Node) -> Result:
     """One element of a dimension, which disappears."""
     value = b.tensor(node, "self")
-    axis = _axis(b, node, value)
+    axis = axis_argument(b, node, value)
     return _select(b, value, axis, b.integer(node, "index"))
 
 
@@ -79,7 +80,8 @@ def _select(b: Builder, value: SSAValue, axis: int, index: int) -> SSAValue:
     return reshape_to(b, _slice(b, value, axis, index, index + 1), (*shape[:axis], *shape[axis + 1 :]))
 
 
-def _pieces(b: Builder, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAValue]:
+def pieces(b: Builder, value: SSAValue, axis: int, sizes: Sequence[int]) -> list[SSAValue]:
+    """`value` cut into pieces of `sizes`. Raises QcompError when they are not all of it."""
     if any(not never_below(size, 0) for size in sizes) or sum(sizes) != shape_of(value)[axis]:
         raise QcompError(f"pieces {list(sizes)[:8]} of a dimension of {shape_of(value)[axis]}", code="malformed-graph")
     starts = [sum(sizes[:index]) for index in range(len(sizes))]
@@ -99,44 +101,47 @@ def _even(total: int, size: int) -> list[int]:
     return [min(size, total - start) for start in range(0, total, size)] or [0]
 
 
-@op("split.Tensor", "split_copy.Tensor")
+@op("split.Tensor", "split_copy.Tensor", "unsafe_split.Tensor")
 def split(b: Builder, node: Node) -> Result:
     """Pieces of one size."""
     value = b.tensor(node, "self")
-    axis = _axis(b, node, value)
-    return _pieces(b, value, axis, _even(shape_of(value)[axis], b.integer(node, "split_size")))
+    axis = axis_argument(b, node, value)
+    return pieces(b, value, axis, _even(shape_of(value)[axis], b.integer(node, "split_size")))
 
 
-@op("split_with_sizes.default", "split.sizes", "split.default", "split_with_sizes_copy.default")
+@op(
+    "split_with_sizes.default", "split.sizes", "split.default", "split_with_sizes_copy.default",
+    "unsafe_split_with_sizes.default",
+)  # fmt: skip
 def split_with_sizes(b: Builder, node: Node) -> Result:
     """Pieces of given sizes."""
     value = b.tensor(node, "self")
     name = "split_sizes" if node.argument("split_sizes") is not None else "split_size"
-    return _pieces(b, value, _axis(b, node, value), b.integers(node, name))
+    return pieces(b, value, axis_argument(b, node, value), b.integers(node, name))
 
 
-@op("chunk.default")
+@op("chunk.default", "unsafe_chunk.default")
 def chunk(b: Builder, node: Node) -> Result:
     """About `chunks` pieces of equal size."""
     value = b.tensor(node, "self")
-    axis = _axis(b, node, value)
+    axis = axis_argument(b, node, value)
     total, count = shape_of(value)[axis], b.integer(node, "chunks")
     if count < 1:
         raise QcompError(f"{count} chunks", code="malformed-graph")
     _check_count(count)
-    return _pieces(b, value, axis, _even(total, -(-total // count)) if total else [0] * count)
+    return pieces(b, value, axis, _even(total, -(-total // count)) if total else [0] * count)
 
 
 @op("unbind.int", "unbind_copy.int")
 def unbind(b: Builder, node: Node) -> Result:
     """Every element of a dimension by itself."""
     value = b.tensor(node, "self")
-    axis = _axis(b, node, value)
+    axis = axis_argument(b, node, value)
     _check_count(shape_of(value)[axis])
     return [_select(b, value, axis, index) for index in range(shape_of(value)[axis])]
 
 
-def _common(b: Builder, values: Sequence[SSAValue]) -> list[SSAValue]:
+def common(b: Builder, values: Sequence[SSAValue]) -> list[SSAValue]:
     """`values` in their common type."""
     dtype = promotion.result_type(promotion.of_tensor(dtype_of(value), len(shape_of(value))) for value in values)
     return [b.cast(value, dtype) for value in values]
@@ -145,16 +150,16 @@ def _common(b: Builder, values: Sequence[SSAValue]) -> list[SSAValue]:
 @op("cat.default", "concat.default", "concatenate.default")
 def cat(b: Builder, node: Node) -> Result:
     """Tensors one after another; torch skips 1-d tensors without elements, whatever the others' rank."""
-    everything = _common(b, b.tensors(node, "tensors"))
+    everything = common(b, b.tensors(node, "tensors"))
     values = [value for value in everything if shape_of(value) != (0,)] or everything[:1]
-    axis = _axis(b, node, values[0])
+    axis = axis_argument(b, node, values[0])
     return values[0] if len(values) == 1 else b.add(nn.CatOp(values, axis))
 
 
 @op("stack.default")
 def stack(b: Builder, node: Node) -> Result:
     """Tensors of one shape along a new dimension."""
-    values = _common(b, b.tensors(node, "tensors"))
+    values = common(b, b.tensors(node, "tensors"))
     shape = shape_of(values[0])
     axis = axis_of(b.integer(node, "dim", 0), len(shape) + 1)
     wide = [reshape_to(b, value, (*shape[:axis], 1, *shape[axis:])) for value in values]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -276,7 +277,37 @@ def test_written_input_is_a_result() -> None:
         assert '"args_1_written", nn.written = "args_1"' in str(module)
 
 
-def test_training_is_refused() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.5)).train()
-    with pytest.raises(QcompError, match=r"(?s)batch_norm in training mode.*eval\(\).*dropout in training mode"):
+class Tracked(nn.Module):
+    """A batch norm in training mode whose running statistics are results, beside one that has none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 5, 3)
+        self.norm = nn.BatchNorm2d(5, momentum=0.3)
+        self.plain = nn.BatchNorm2d(5, track_running_stats=False)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = self.norm(self.convolution(x))
+        kept = self.norm.running_mean * 1, self.norm.running_var + 0, self.norm.num_batches_tracked + 0
+        return y, self.plain(y), *kept
+
+
+@pytest.mark.parametrize("form", ["strict", "not strict", "decomposed"])
+def test_running_statistics_are_state(form: str) -> None:
+    torch.manual_seed(3)
+    model = Tracked().train()
+    exported = torch.export.export(copy.deepcopy(model), (torch.randn(4, 3, 7, 6),), strict=form == "strict")
+    module = from_torch(exported.run_decompositions() if form == "decomposed" else exported)
+    state = State(module)
+    for step in range(3):
+        x = torch.randn(4, 3, 7, 6) * (step + 1) + step
+        with torch.no_grad():
+            wanted = tree_leaves(model(x))
+        for have, want in zip(interpret(module, x.numpy(), state=state), wanted, strict=True):
+            np.testing.assert_allclose(have, want.numpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_dropout_in_training_is_refused() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Dropout(0.5)).train()
+    with pytest.raises(QcompError, match=r"(?s)dropout in training mode.*eval\(\)"):
         from_torch(torch.export.export(model, (torch.randn(2, 3, 5, 5),)))

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Short names for splitting, joining, broadcasting and placing, made of slices, reshapes and gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from qcomp.dialects import nn
+from qcomp.dialects.nn.base import broadcast_shapes
+from qcomp.errors import QcompError
+from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.arithmetic import total
+from qcomp.frontend.ops.indexing import pick, scattered, static_shape, wrapped
+from qcomp.frontend.ops.shape import permute_to, reshape_to
+from qcomp.frontend.ops.split import axis_argument, common, pieces
+from qcomp.frontend.ops.table import op
+
+
+@op("ravel.default")
+def ravel(b: Builder, node: Node) -> Result:
+    """One dimension."""
+    value = b.tensor(node, "self")
+    return reshape_to(b, value, (prod(shape_of(value)),))
+
+
+def at_least(b: Builder, value: SSAValue, rank: int) -> SSAValue:
+    """As many dimensions as `rank`: a vector becomes a row, [1, N] or [1, N, 1], a matrix [M, N, 1]."""
+    shape = shape_of(value)
+    if rank == 1 or not shape:
+        return reshape_to(b, value, shape or (1,) * rank)
+    if len(shape) == 1:
+        return reshape_to(b, value, (1, *shape) if rank == 2 else (1, *shape, 1))
+    return reshape_to(b, value, (*shape, 1)) if rank == 3 and len(shape) == 2 else value
+
+
+def _register_at_least(rank: int) -> None:
+    @op(f"atleast_{rank}d.default", f"atleast_{rank}d.Sequence")
+    def _(b: Builder, node: Node) -> Result:
+        if node.argument("tensors") is None:
+            return at_least(b, b.tensor(node, "self"), rank)
+        return [at_least(b, value, rank) for value in b.tensors(node, "tensors")]
+
+
+for _rank in (1, 2, 3):
+    _register_at_least(_rank)
+
+
+def _joined(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    return values[0] if len(values) == 1 else b.add(nn.CatOp(list(values), axis))
+
+
+@op("hstack.default", "vstack.default", "row_stack.default", "dstack.default", "column_stack.default")
+def stacked(b: Builder, node: Node) -> Result:
+    """Tensors beside, below or behind one another; column_stack takes vectors as columns."""
+    values = common(b, b.tensors(node, "tensors"))
+    if "column" in node.target:
+        wide = [at_least(b, value, 1) for value in values]
+        wide = [reshape_to(b, v, (*shape_of(v), 1)) if len(shape_of(v)) == 1 else v for v in wide]
+        return _joined(b, wide, 1)
+    rank, axis = {"h": (1, 1), "d": (3, 2)}.get(node.target.removeprefix("aten.")[0], (2, 0))
+    wide = [at_least(b, value, rank) for value in values]
+    return _joined(b, wide, min(axis, len(shape_of(wide[0])) - 1))
+
+
+def _cut(b: Builder, value: SSAValue, axis: int, places: Sequence[int]) -> list[SSAValue]:
+    """Pieces between `places`, which are cut to the tensor."""
+    size = shape_of(value)[axis]
+    ends = [min(max(place + size if place < 0 else place, 0), size) for place in places] + [size]
+    starts = [0, *ends[:-1]]
+    return [b.add(nn.SliceOp(value, axis, min(a, z), max(min(a, z), z))) for a, z in zip(starts, ends, strict=True)]
+
+
+def _sections(b: Builder, value: SSAValue, axis: int, count: int) -> list[SSAValue]:
+    """`count` pieces, the first ones longer by one where they are not even."""
+    size = static_shape(value)[axis]
+    if count < 1:
+        raise QcompError(f"{count} pieces", code="malformed-graph")
+    return pieces(b, value, axis, [size // count + (index < size % count) for index in range(count)])
+
+
+@op(
+    "tensor_split.sections", "tensor_split.indices", "hsplit.int", "hsplit.array", "vsplit.int", "vsplit.array",
+    "dsplit.int", "dsplit.array",
+)  # fmt: skip
+def tensor_split(b: Builder, node: Node) -> Result:
+    """So many pieces, or pieces between places."""
+    value = b.tensor(node, "self")
+    static_shape(value)
+    if "tensor_split" in node.target:
+        axis = axis_argument(b, node, value)
+    else:
+        axis = {"h": min(len(shape_of(value)) - 1, 1), "v": 0, "d": 2}[node.target.removeprefix("aten.")[0]]
+    if node.argument("sections") is not None:
+        return _sections(b, value, axis, b.integer(node, "sections"))
+    return _cut(b, value, axis, b.integers(node, "indices"))
+
+
+@op("sum_to_size.default")
+def sum_to_size(b: Builder, node: Node) -> Result:
+    """The sum over what a broadcast from `size` would have repeated."""
+    value, size = b.tensor(node, "self"), b.integers(node, "size")
+    shape = shape_of(value)
+    lead = len(shape) - len(size)
+    axes = [axis for axis, have in enumerate(shape) if axis < lead or (size[axis - lead] == 1 and have != 1)]
+    if axes and dtype_of(value).startswith(("bool", "int", "uint")):
+        value = b.cast(value, "int64")
+    return reshape_to(b, total(b, value, axes), size)
+
+
+@op("broadcast_tensors.default")
+def broadcast_tensors(b: Builder, node: Node) -> Result:
+    """All in their common shape."""
+    values = b.tensors(node, "tensors")
+    shape: tuple[int, ...] = ()
+    for value in values:
+        shape = broadcast_shapes(shape, shape_of(value))
+    return [b.expand(value, shape) for value in values]
+
+
+@op("block_diag.default")
+def block_diag(b: Builder, node: Node) -> Result:
+    """Matrices along the diagonal, zeros elsewhere."""
+    values = [at_least(b, value, 2) for value in common(b, b.tensors(node, "tensors"))]
+    width, left = sum(static_shape(value)[1] for value in values), 0
+    rows: list[SSAValue] = []
+    for value in values:
+        own = shape_of(value)[1]
+        rows.append(b.add(nn.PadOp(value, (0, left), (0, width - left - own), 0.0)))
+        left += own
+    return _joined(b, rows, 0)
+
+
+@op("cartesian_prod.default")
+def cartesian_prod(b: Builder, node: Node) -> Result:
+    """All tuples of elements of vectors, one in a row."""
+    values = common(b, b.tensors(node, "tensors"))
+    sizes = [prod(static_shape(value)) for value in values]
+    columns: list[SSAValue] = []
+    for axis, value in enumerate(values):
+        shape = [1] * len(sizes)
+        shape[axis] = sizes[axis]
+        columns.append(reshape_to(b, b.expand(reshape_to(b, value, shape), sizes), (prod(sizes), 1)))
+    return reshape_to(b, columns[0], (sizes[0],)) if len(columns) == 1 else _joined(b, columns, 1)
+
+
+@op("real.default", "isreal.default")
+def real(b: Builder, node: Node) -> Result:
+    """A real tensor is its real part."""
+    value = b.tensor(node, "self")
+    return value if node.target == "aten.real.default" else b.expand(b.scalar(True, "bool"), shape_of(value))
+
+
+@op("put.default")
+def put(b: Builder, node: Node) -> Result:
+    """Elements put, or added, at places of the flat tensor."""
+    base, places = b.tensor(node, "self"), b.tensor(node, "index")
+    count, source = prod(static_shape(base)), b.cast(b.tensor(node, "source"), dtype_of(base))
+    given = (prod(static_shape(places)),)
+    index = wrapped(b, reshape_to(b, places, given), count)
+    reduce = "add" if b.flag(node, "accumulate") else "none"
+    flat = reshape_to(b, base, (count,))
+    return reshape_to(b, scattered(b, flat, index, reshape_to(b, source, given), 0, reduce), shape_of(base))
+
+
+@op("trapezoid.dx", "trapz.dx", "trapezoid.x", "trapz.x", "cumulative_trapezoid.dx", "cumulative_trapezoid.x")
+def trapezoid(b: Builder, node: Node) -> Result:
+    """The area below the points, in all or up to each."""
+    from_x, name = node.argument("x") is not None, "y"
+    value = b.tensor(node, name)
+    axis = axis_argument(b, node, value, -1)
+    size = shape_of(value)[axis]
+    value = b.cast(value, "float32") if not dtype_of(value).startswith(("float", "bfloat")) else value
+
+    def ends(item: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
+        length = shape_of(item)[dim]
+        return b.add(nn.SliceOp(item, dim, 0, length - 1)), b.add(nn.SliceOp(item, dim, 1, length))
+
+    if size < 2:
+        raise QcompError("the area below fewer than two points is not supported", code="unsupported-op")
+    first, last = ends(value, axis)
+    area = b.add(nn.AddOp(first, last))
+    if from_x:
+        x = b.cast(b.tensor(node, "x"), dtype_of(value))
+        steps = b.add(nn.SubOp(*reversed(ends(x, axis if len(shape_of(x)) > 1 else 0))))
+        if len(shape_of(x)) == 1:
+            steps = reshape_to(b, steps, (size - 1, *(1 for _ in shape_of(value)[axis + 1 :])))
+        area = b.add(nn.MulOp(area, steps))
+        factor = 0.5
+    else:
+        factor = b.real(node, "dx", 1.0) / 2
+    area = b.add(nn.MulOp(area, b.scalar(factor, dtype_of(value))))
+    return b.add(nn.ScanOp("add", area, axis)) if "cumulative" in node.target else total(b, area, [axis])
+
+
+@op("diff.default")
+def diff(b: Builder, node: Node) -> Result:
+    """Differences of neighbours, several times."""
+    value = b.tensor(node, "self")
+    axis, kind = axis_argument(b, node, value, -1), dtype_of(value)
+    parts = [b.optional(node, "prepend"), value, b.optional(node, "append")]
+    value = _joined(b, [part for part in parts if part is not None], axis)
+    for _ in range(b.integer(node, "n", 1)):
+        size = shape_of(value)[axis]
+        after = b.add(nn.SliceOp(value, axis, min(1, size), size))
+        before = b.add(nn.SliceOp(value, axis, 0, max(size - 1, 0)))
+        value = b.add(nn.BinaryFunctionOp.of("xor", after, before) if kind == "bool" else nn.SubOp(after, before))
+    return value
+
+
+@op("cross.default", "linalg_cross.default")
+def cross(b: Builder, node: Node) -> Result:
+    """The cross product of vectors of three along one dimension, by default the first of size 3."""
+    left, right = common(b, [b.tensor(node, "self"), b.tensor(node, "other")])
+    shape = broadcast_shapes(shape_of(left), shape_of(right))
+    if node.argument("dim") is None:
+        axis = -1 if "linalg" in node.target else shape.index(3)
+    else:
+        axis = b.integer(node, "dim")
+    axis = axis_of(axis, len(shape))
+    left, right = b.expand(left, shape), b.expand(right, shape)
+
+    def turned(value: SSAValue, places: Sequence[int]) -> SSAValue:
+        return pick(b, value, b.constant(np.array(places, np.int64), "int64"), axis)
+
+    plus = b.add(nn.MulOp(turned(left, (1, 2, 0)), turned(right, (2, 0, 1))))
+    minus = b.add(nn.MulOp(turned(left, (2, 0, 1)), turned(right, (1, 2, 0))))
+    return b.add(nn.SubOp(plus, minus))
+
+
+@op("adjoint.default", "mH.default", "matrix_H.default")
+def adjoint(b: Builder, node: Node) -> Result:
+    """The transpose of each matrix; of real numbers."""
+    value = b.tensor(node, "self")
+    rank = len(shape_of(value))
+    return permute_to(b, value, (*range(rank - 2), rank - 1, rank - 2)) if rank > 1 else value
