@@ -186,7 +186,8 @@ def trapezoid(b: Builder, node: Node) -> Result:
     area = b.add(nn.AddOp(first, last))
     if from_x:
         x = b.cast(b.tensor(node, "x"), dtype_of(value))
-        steps = b.add(nn.SubOp(*reversed(ends(x, axis if len(shape_of(x)) > 1 else 0))))
+        start, end = ends(x, axis if len(shape_of(x)) > 1 else 0)
+        steps = b.add(nn.SubOp(end, start))
         if len(shape_of(x)) == 1:
             steps = reshape_to(b, steps, (size - 1, *(1 for _ in shape_of(value)[axis + 1 :])))
         area = b.add(nn.MulOp(area, steps))

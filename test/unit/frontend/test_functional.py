@@ -277,6 +277,9 @@ def test_written_input_is_a_result() -> None:
         assert '"args_1_written", nn.written = "args_1"' in str(module)
 
 
+KEPT = ("running_mean", "running_var", "num_batches_tracked")
+
+
 class Tracked(nn.Module):
     """A batch norm in training mode whose running statistics are results, beside one that has none."""
 
@@ -288,8 +291,7 @@ class Tracked(nn.Module):
 
     def forward(self, x: torch.Tensor) -> Any:
         y = self.norm(self.convolution(x))
-        kept = self.norm.running_mean * 1, self.norm.running_var + 0, self.norm.num_batches_tracked + 0
-        return y, self.plain(y), *kept
+        return y, self.plain(y), *(self.norm.get_buffer(name) + 0 for name in KEPT)
 
 
 @pytest.mark.parametrize("form", ["strict", "not strict", "decomposed"])

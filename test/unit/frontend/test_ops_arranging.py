@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from eager import Call, Case, compare, ints, r
@@ -16,7 +18,7 @@ BACKWARD = [True, True, True]
 NAN = r(4, 5).index_put((torch.tensor([1]), torch.tensor([2])), torch.tensor(float("nan")))
 
 
-def _put(x: torch.Tensor, value: object, mask: torch.Tensor) -> torch.Tensor:
+def _put(x: torch.Tensor, value: Any, mask: torch.Tensor) -> torch.Tensor:
     y = x.clone()
     y[mask] = value
     return y
@@ -72,7 +74,7 @@ CASES: dict[str, Case] = {
     "crossed": (lambda x, y: (torch.cross(x, y, 0), torch.linalg.cross(x.T, y.T[:1])), (r(3, 4), r(3, 4, seed=1))),
     "flat places": (lambda x: (x.put(torch.tensor([[1, -2]]), x[:1, :2]), x.take(torch.tensor([3, -1]))), (r(3, 4),)),
     "unpooled": (
-        lambda x: torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d(x, 2, return_indices=True), 2),
+        lambda x: torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d(x, 2, return_indices=True), [2, 2]),
         (r(2, 3, 6, 8),),
     ),
     "adaptive places": (
