@@ -26,22 +26,34 @@ from qcomp.dialects.nn import (
     UnaryOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, shape, tensor
-from qcomp.dialects.quant import QuantizeOp, RequantizeOp, default_recipe, quantized_type
+from qcomp.dialects.quant import QuantizeOp, RequantizeOp, default_recipe, encoding_of, quantized_type
 from qcomp.transforms.code_identities import is_identity_on_codes
+from qcomp.transforms.moved_operands import moved_places
 from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32
-from qcomp.transforms.rewriting import Refusal
+from qcomp.transforms.rewriting import Refusal, constant
 
 
-def codes_of_operands(op: Operation) -> list[SSAValue] | Refusal:
-    """The per-tensor codes behind all operands of `op`."""
-    if not is_float32(*op.operands, *op.results):
+def codes_of_operands(
+    op: Operation, places: Sequence[int] | None = None, constants: bool = False
+) -> list[SSAValue] | Refusal:
+    """The per-tensor codes behind all operands of `op`, or those at `places`.
+
+    constants: constants in f32 stay as they are, but one operand has to be dequantized.
+    """
+    operands = [op.operands[place] for place in (range(len(op.operands)) if places is None else places)]
+    if not is_float32(*operands, *op.results):
         return Refusal(f"{op.name} does not compute in f32")
     found: list[SSAValue] = []
-    for index, operand in enumerate(op.operands):
-        codes = activation_codes_of(operand, f"operand {index}" if len(op.operands) > 1 else "operand")
+    for index, operand in enumerate(operands):
+        if constants and constant(operand) is not None:
+            found.append(operand)
+            continue
+        codes = activation_codes_of(operand, f"operand {index}" if len(operands) > 1 else "operand")
         if isinstance(codes, Refusal):
             return codes
         found.append(codes)
+    if found == operands:
+        return Refusal("no operand is dequantized")
     return found
 
 
@@ -67,7 +79,7 @@ def elementwise(op: UnaryOp | BinaryOp, activation: ActivationAttr | None) -> Co
     """Exact whatever the encodings are: on codes these ops mean quantize(op(dequantize(...)))."""
     if isinstance(op, CastOp):
         return Refusal("nn.cast changes the element type")
-    codes = codes_of_operands(op)
+    codes = codes_of_operands(op, constants=True)
     return codes if isinstance(codes, Refusal) else Coded(op, tuple(codes), activation)
 
 
@@ -102,24 +114,26 @@ class Moved:
     """Data movement on codes, with requantizes in front of it or behind it where encodings differ."""
 
     op: Operation
-    operands: tuple[SSAValue, ...]
-    requantize: tuple[bool, ...]
-    """Which operands are requantized first."""
+    operands: Mapping[int, SSAValue]
+    """The codes, or a constant, by the place of the moved operand."""
+    requantize: Mapping[int, bool]
+    """Which of them are requantized first; constants are quantized."""
     after: bool
     """Whether the result is requantized."""
 
     def build(self, quantize: QuantizeOp) -> list[Operation]:
         """The ops that take the place of `quantize`."""
         new: list[Operation] = []
-        operands: list[SSAValue] = []
-        for value, needed in zip(self.operands, self.requantize, strict=True):
-            if needed:
-                step = RequantizeOp(value, quantize.encoding, quantize.recipe)
+        operands = list(self.op.operands)
+        for place, value in self.operands.items():
+            if self.requantize[place]:
+                make = QuantizeOp if encoding_of(value.type) is None else RequantizeOp
+                step = make(value, quantize.encoding, quantize.recipe)
                 step.location = quantize.location
                 new.append(step)
                 value = step.result
-            operands.append(value)
-        kind = quantized_type(tensor(self.op.results[0]), encoded(operands[0]))
+            operands[place] = value
+        kind = quantized_type(tensor(self.op.results[0]), encoded(operands[next(iter(self.operands))]))
         new.append(_like(self.op, operands, kind, self.op.properties))
         if self.after:
             step = RequantizeOp(new[-1].results[0], quantize.encoding, quantize.recipe)
@@ -129,21 +143,24 @@ class Moved:
 
 
 def movement(op: Operation, quantize: QuantizeOp) -> Moved | Refusal:
-    """Exact: quantize commutes with movement, and with the largest of a window, as scales are positive.
+    """Exact: quantize commutes with movement, and with extremes, as scales are positive.
 
-    Expand, pad and cat requantize first: afterwards there would be more codes, padding would be rounded twice, operands
-    would not share an encoding.
+    Expand, pad and ops that move several operands requantize first: afterwards there would be more codes, padding would
+    be rounded twice, operands would not share an encoding. Constants among those operands are quantized.
     """
-    codes = codes_of_operands(op)
+    places = moved_places(op)
+    codes = codes_of_operands(op, places, constants=len(places) > 1)
     if isinstance(codes, Refusal):
         return codes
+    found = dict(zip(places, codes, strict=True))
     target, recipe = quantize.encoding, quantize.recipe
     if isinstance(op, PadOp) and not same_fill(op, quantize):
         return Refusal("the padding value quantizes otherwise by the recipe of the quantize")
-    unlike = [not (encoded(value) == target and is_identity_on_codes(target, recipe)) for value in codes]
-    first = isinstance(op, ExpandOp | PadOp | CatOp)
-    before = tuple(first and item for item in unlike)
-    return Moved(op, tuple(codes), before, not first and unlike[0])
+    same = is_identity_on_codes(target, recipe)
+    unlike = {place: not (same and encoding_of(value.type) == target) for place, value in found.items()}
+    first = isinstance(op, ExpandOp | PadOp | CatOp) or len(places) > 1
+    before = {place: first and item for place, item in unlike.items()}
+    return Moved(op, found, before, not first and any(unlike.values()))
 
 
 def same_fill(op: PadOp, quantize: QuantizeOp) -> bool:

@@ -28,22 +28,12 @@ from xdsl.ir import Operation
 
 from qcomp.dialects.nn import (
     AdaptiveAvgPoolOp,
-    AdaptiveMaxPoolOp,
-    AmaxOp,
     AvgPoolOp,
     BinaryOp,
-    CatOp,
     ConstantOp,
-    ExpandOp,
     MatmulOp,
-    MaxPoolOp,
     MeanOp,
-    PadOp,
-    PermuteOp,
-    ReshapeOp,
-    SliceOp,
     SumOp,
-    TakeOp,
     UnaryOp,
     WeightedOp,
 )
@@ -52,6 +42,7 @@ from qcomp.dialects.quant import QuantizeOp
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.coded_ops import Coded, Moved, average_pool, elementwise, movement, reduction
 from qcomp.transforms.integer_contraction import Contraction, Product, contraction, integer_problem, product
+from qcomp.transforms.moved_operands import moved_places
 from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
 
@@ -98,12 +89,10 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return average_pool(op, quantize)
         case MeanOp() | SumOp() as op:
             return reduction(op)
-        case (ReshapeOp() | PermuteOp() | SliceOp() | ExpandOp() | PadOp() | CatOp() | TakeOp()) as op:
-            return movement(op, quantize)
-        case (MaxPoolOp() | AdaptiveMaxPoolOp() | AmaxOp()) as op:
-            return movement(op, quantize)
         case ConstantOp():
             return None
+        case op if moved_places(op):
+            return movement(op, quantize)
         case op:
             return Refusal(f"{op.name} has no integer form")
 

@@ -12,14 +12,18 @@
 
     %q = quant.quantize (quant.dequantize %x)  =>  %x, or quant.requantize %x where the encodings differ
 
-All of it keeps every bit: quantize and dequantize work element by element, and the largest of a window is the same
-among codes as among reals, since scales are positive. That quantize undoes dequantize is tried on every code.
+    %d = quant.dequantize %q
+    %i = nn.argsort %d {dim = 1, ...}  =>  %i = nn.argsort %q {dim = 1, ...}
+
+All of it keeps every bit: quantize and dequantize work element by element, and a larger code stands for a larger
+number, so that order, places and extremes are the same among codes as among reals. That, and that quantize undoes
+dequantize, is tried on every code.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -28,15 +32,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from qcomp.dialects.nn import (
-    AdaptiveMaxPoolOp,
     CatOp,
+    CompareOp,
     ConstantOp,
+    EmbeddingOp,
     ExpandOp,
-    MaxPoolOp,
+    GatherOp,
+    IndexCopyOp,
+    InsertSliceOp,
     PadOp,
     PermuteOp,
     ReluOp,
     ReshapeOp,
+    ScanOp,
+    ScatterOp,
+    SelectOp,
     SliceOp,
     TakeOp,
 )
@@ -45,10 +55,16 @@ from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp, RequantizeO
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.code_identities import is_identity_on_codes
 from qcomp.transforms.coded_ops import same_fill
-from qcomp.transforms.qdq_pattern import codes_of, encoded
-from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user
+from qcomp.transforms.moved_operands import ORDERED, PLACES, exact_codes, keeps_order, moved_places, tells_places
+from qcomp.transforms.qdq_pattern import activation_problem, codes_of, encoded
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, constant, only_user
 
-Movement = ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp | TakeOp
+Movement = (
+    ReshapeOp | PermuteOp | SliceOp | ExpandOp | PadOp | CatOp | TakeOp | GatherOp | ScatterOp | EmbeddingOp | SelectOp
+    | InsertSliceOp | IndexCopyOp
+)  # fmt: skip
+_PICKS = (GatherOp, ScatterOp, EmbeddingOp, SelectOp, InsertSliceOp, IndexCopyOp)
+"""Movement that does not follow a quantization axis."""
 
 
 class MeetDequantize(Rule[QuantizeOp, SSAValue]):
@@ -79,39 +95,81 @@ class MeetDequantize(Rule[QuantizeOp, SSAValue]):
 
 @dataclass(frozen=True)
 class Sunk:
-    """The codes that take the place of the dequantized operands, and the encoding of the result."""
+    """The codes that take the place of the moved operands, constants made for that, and the encoding of the result."""
 
-    operands: tuple[SSAValue, ...]
+    operands: Mapping[int, SSAValue]
+    constants: tuple[ConstantOp, ...]
     encoding: Encoding
 
 
 class SinkDequantize(Rule[Operation, Sunk]):
-    """move(dequantize(x)) => dequantize(move(x)), also for max pools, and for relu unless a quantize follows.
+    """move(dequantize(x)) => dequantize(move(x)), also for extremes, and for relu unless a quantize follows.
 
-    Precondition: all operands are dequantized, from one encoding; a padding value is exactly a code; a quantization
-    axis can be followed through the movement.
+    Precondition: all moved operands are dequantized from one encoding, or constants that are exactly codes of it; so is
+    a padding value; a quantization axis can be followed through the movement; extremes need codes in order.
     """
 
-    matches: ClassVar = (ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, TakeOp, MaxPoolOp, AdaptiveMaxPoolOp, ReluOp)
+    matches: ClassVar = (
+        ReshapeOp, PermuteOp, SliceOp, PadOp, CatOp, TakeOp, ReluOp, *_PICKS, *ORDERED,
+    )  # fmt: skip
 
     def plan(self, op: Operation) -> Sunk | Refusal | None:
-        codes = [codes_of(operand) for operand in op.operands]
-        operands = [value for value in codes if value is not None]
-        if not operands or len(operands) < len(codes):
+        places = (0,) if isinstance(op, ReluOp) else moved_places(op)
+        codes = {place: found for place in places if (found := codes_of(op.operands[place])) is not None}
+        others = [place for place in places if place not in codes]
+        if not codes or any(constant(op.operands[place]) is None for place in others):
             return None
-        encoding = encoded(operands[0])
+        encoding = encoded(next(iter(codes.values())))
         if isinstance(op, ReluOp) and isinstance(only_user(op.result), QuantizeOp):
             return None
-        if any(encoded(value) != encoding for value in operands):
+        if any(encoded(value) != encoding for value in codes.values()):
             return Refusal("operands have different encodings")
+        made = {place: exact_codes(op.operands[place], encoding) for place in others}
+        constants = {place: item for place, item in made.items() if item is not None}
+        if len(constants) < len(others):
+            return Refusal("a constant is not exactly codes of the encoding of the others")
         moved = _moved(op, encoding)
-        return moved if isinstance(moved, Refusal) else Sunk(tuple(operands), moved)
+        if isinstance(moved, Refusal):
+            return moved
+        codes.update({place: item.result for place, item in constants.items()})
+        return Sunk(codes, tuple(constants.values()), moved)
 
     def apply(self, op: Operation, plan: Sunk, rewriter: Rewriter) -> None:
         old = tuple(op.operands)
-        coded = _like(op, plan.operands, quantized_type(tensor(op.results[0]), plan.encoding))
+        operands = [plan.operands.get(place, value) for place, value in enumerate(old)]
+        coded = _like(op, operands, quantized_type(tensor(op.results[0]), plan.encoding))
         dequantize = DequantizeOp(coded.results[0])
-        rewriter.replace(op, coded, dequantize)
+        rewriter.replace(op, *plan.constants, coded, dequantize)
+        rewriter.erase_dead(*old)
+
+
+class ReadCodes(Rule[Operation, list[SSAValue]]):
+    """find(dequantize(x)) => find(x) for ops that find places, and for comparisons, also with constants.
+
+    Precondition: per-tensor codes of up to 16 bits that express f32; places need codes in order.
+    """
+
+    matches: ClassVar = (*PLACES, ScanOp, CompareOp)
+
+    def plan(self, op: Operation) -> list[SSAValue] | Refusal | None:
+        if not isinstance(op, CompareOp) and not tells_places(op):
+            return None
+        codes = [codes_of(value) or value for value in op.operands]
+        known = [old is not new or constant(old) is not None for old, new in zip(op.operands, codes, strict=True)]
+        encodings = [encoded(new) for old, new in zip(op.operands, codes, strict=True) if old is not new]
+        if not encodings or not all(known):
+            return None
+        for encoding in encodings:
+            problem = activation_problem(encoding)
+            if problem is not None:
+                return Refusal(f"operand is {problem}")
+            if tells_places(op) and not keeps_order(encoding):
+                return Refusal("codes do not stand for numbers in their order")
+        return codes
+
+    def apply(self, op: Operation, plan: list[SSAValue], rewriter: Rewriter) -> None:
+        old = tuple(op.operands)
+        rewriter.replace(op, _like(op, plan, op.results[0].type))
         rewriter.erase_dead(*old)
 
 
@@ -122,6 +180,8 @@ def _moved(op: Operation, encoding: Encoding) -> Encoding | Refusal:
             return Refusal(f"the padding value {op.value.value.data} is not exactly a code")
         if isinstance(op, ReluOp) and not is_identity_on_codes(encoding, None):
             return Refusal("quantize does not undo dequantize")
+        if isinstance(op, ORDERED) and not keeps_order(encoding):
+            return Refusal("codes do not stand for numbers in their order")
         return encoding
     moved = _follow_axis(op, encoding) if encoding.axis is not None else None
     if moved is None:
@@ -190,34 +250,40 @@ def _merged(op: ReshapeOp, encoding: Encoding) -> Encoding | None:
 class HoistQuantize(Rule[QuantizeOp, Operation]):
     """quantize(move(y)) => move(quantize(y)).
 
-    Precondition: per-tensor encoding; some y is computed (not an argument, a constant or dequantized); neither y nor
-    the moved value has another use; a padding value quantizes by the same recipe.
+    Precondition: per-tensor encoding; some y is computed (not an argument, a constant or dequantized), or a table that
+    only an embedding reads; neither y nor the moved value has another use; a padding value quantizes by the same
+    recipe.
     """
 
     matches: ClassVar = QuantizeOp
 
     def plan(self, op: QuantizeOp) -> Operation | Refusal | None:
         move = op.input.owner
-        if not isinstance(move, Movement) or not any(_is_computed(value) for value in move.operands):
+        if not isinstance(move, Movement):
+            return None
+        moved = [move.operands[place] for place in moved_places(move)]
+        table = isinstance(move, EmbeddingOp) and constant(move.weight) is not None and only_user(move.weight) is move
+        if not table and not any(_is_computed(value) for value in moved):
             return None
         if only_user(op.input) is not op:
             return Refusal(f"the result of {move.name} has other uses")
         if not op.encoding.per_tensor:
             return Refusal("the result is quantized per channel")
-        if any(_is_computed(value) and only_user(value) is not move for value in move.operands):
+        if any(_is_computed(value) and only_user(value) is not move for value in moved):
             return Refusal(f"an operand of {move.name} has other uses")
         if isinstance(move, PadOp) and not same_fill(move, op):
             return Refusal("the padding value quantizes otherwise by the recipe of the quantize")
         return move
 
     def apply(self, op: QuantizeOp, plan: Operation, rewriter: Rewriter) -> None:
-        old = op.input
-        steps = [QuantizeOp(value, op.encoding, op.recipe) for value in plan.operands]
-        for step, value in zip(steps, plan.operands, strict=True):
-            owner = value.owner
-            step.location = owner.location if isinstance(owner, Operation) else op.location
-        moved = _like(plan, [step.result for step in steps], op.result.type)
-        rewriter.replace(op, *steps, moved)
+        old, operands = op.input, list(plan.operands)
+        steps: list[QuantizeOp] = []
+        for place in moved_places(plan):
+            owner = operands[place].owner
+            steps.append(QuantizeOp(operands[place], op.encoding, op.recipe))
+            steps[-1].location = owner.location if isinstance(owner, Operation) else op.location
+            operands[place] = steps[-1].result
+        rewriter.replace(op, *steps, _like(plan, operands, op.result.type))
         rewriter.erase_dead(old)
 
 
@@ -239,4 +305,4 @@ class PropagateQdqPass(QcompPass):
     letter: ClassVar[Letter] = Letter.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, [MeetDequantize(), SinkDequantize(), HoistQuantize()])
+        apply_rules(op, [MeetDequantize(), SinkDequantize(), ReadCodes(), HoistQuantize()])

@@ -30,7 +30,8 @@ from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, RequantizeOp, encoding_of, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.code_identities import MODERATE, is_shift_of_codes, largest_real
-from qcomp.transforms.rewriting import apply_rules, refuse
+from qcomp.transforms.moved_operands import moved_places, tells_places
+from qcomp.transforms.rewriting import apply_rules, constant, refuse
 from qcomp.transforms.unsigned_dynamic import UnsignedDynamic
 
 _MAY_BE_NAN = (nn.DivOp, nn.SqrtOp, nn.RsqrtOp)
@@ -42,7 +43,7 @@ _FOLLOWS = tuple(
 """Ops whose results are the same real numbers when their encodings move together."""
 WEIGHT = 1
 """The operand of a convolution or linear that is its weight."""
-_READS = (*_FOLLOWS, *_MAY_BE_NAN, DequantizeOp, RequantizeOp)
+_READS = (*_FOLLOWS, *_MAY_BE_NAN, DequantizeOp, RequantizeOp, nn.CompareOp)
 """Ops that read codes by their encoding only."""
 
 
@@ -68,7 +69,7 @@ def _reads_any(use: Use) -> bool:
         return use.index != WEIGHT
     if isinstance(op, nn.MatmulOp):
         return use.index != WEIGHT
-    return isinstance(op, _READS)
+    return isinstance(op, _READS) or tells_places(op) or _follows(op)
 
 
 def _takes_either(use: Use) -> bool:
@@ -137,8 +138,16 @@ def _is_free(owner: Operation, value: SSAValue) -> bool:
     """Whether the type of `value` may change: its op follows, from codes only; no requantize that a former run made."""
     if isinstance(owner, RequantizeOp):
         return any(_reads_any(use) for use in value.uses)
-    data = [owner.input, owner.weight, owner.residual] if isinstance(owner, nn.WeightedOp) else list(owner.operands)
-    return isinstance(owner, _FOLLOWS) and all(item is None or encoding_of(item.type) is not None for item in data)
+    places = moved_places(owner) or range(len(owner.operands))
+    data = [owner.operands[place] for place in places]
+    if isinstance(owner, nn.WeightedOp):
+        data = [item for item in (owner.input, owner.weight, owner.residual) if item is not None]
+    return _follows(owner) and all(encoding_of(item.type) is not None or constant(item) is not None for item in data)
+
+
+def _follows(op: Operation) -> bool:
+    """Whether the result of `op` is the same real numbers when encodings move together."""
+    return isinstance(op, _FOLLOWS) or (bool(moved_places(op)) and not isinstance(op, nn.EmbeddingOp))
 
 
 @lru_cache(maxsize=4096)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.element import is_float, numpy_dtype
-from qcomp.dialects.nn.base import tensor
-from qcomp.dialects.quant import encoding_of, expressed_type, storage_range
+from qcomp.dialects.nn.base import Tensor, shape, tensor
+from qcomp.dialects.quant import Encoding, encoding_of, expressed_type, storage_range
 from qcomp.interpreter.dispatch import Arrays, meaning, meaning_of, real_value, store
 from qcomp.interpreter.reference import elementwise, transcendental
 from qcomp.interpreter.reference.array import Array
@@ -51,10 +52,36 @@ def code_table(op: nn.UnaryOp) -> Array | None:
         return None
     found = meaning_of(type(op))
     assert found is not None
-    low, _ = storage_range(source.signed, 8)
-    codes = np.arange(low, low + 256).astype(source.dtype)
     with np.errstate(all="ignore"):
-        return store(found.real(op, [real_value(codes, tensor(op.input))]), op)
+        return store(found.real(op, [_every_real(source, tensor(op.input))]), op)
+
+
+def code_table_by_constant(op: nn.BinaryOp | nn.CompareOp) -> tuple[SSAValue, Array] | None:
+    """The operand that holds codes and a table as above, for an op whose other operand is a constant of one element.
+
+    The result of arithmetic holds codes of 8 bits too.
+    """
+    target = encoding_of(op.result.type)
+    if not isinstance(op, nn.CompareOp) and (target is None or not target.per_tensor or target.dtype.itemsize > 1):
+        return None
+    for place, (value, other) in enumerate(((op.lhs, op.rhs), (op.rhs, op.lhs))):
+        source, held = encoding_of(value.type), other.owner
+        if source is None or not source.per_tensor or source.dtype.itemsize > 1 or shape(value) != shape(op.result):
+            continue
+        if not isinstance(held, nn.ConstantOp) or held.array.size != 1:
+            continue
+        found = meaning_of(type(op))
+        assert found is not None
+        operands = [_every_real(source, tensor(value)), real_value(held.array.reshape(()), tensor(other))]
+        with np.errstate(all="ignore"):
+            return value, store(found.real(op, operands if place == 0 else operands[::-1]), op)
+    return None
+
+
+def _every_real(encoding: Encoding, kind: Tensor) -> Array:
+    """What the storage values of 8 bits stand for, smallest first."""
+    low, _ = storage_range(encoding.signed, 8)
+    return real_value(np.arange(low, low + 256).astype(encoding.dtype), kind)
 
 
 def coded_unary(op: nn.UnaryOp, arrays: Arrays) -> Array | None:

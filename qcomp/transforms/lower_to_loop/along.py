@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType, LocationAttr, i8, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
-from qcomp.dialects.element import is_float
+from qcomp.dialects.element import is_float, ui8
+from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.functions import logaddexp
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
@@ -27,6 +29,7 @@ from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy
 from qcomp.transforms.lower_to_loop.reals import Reals
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
+from qcomp.transforms.moved_operands import keeps_order
 
 Places = list[Index | int]
 Body = Callable[[Builder, Sequence[SSAValue]], None]
@@ -152,11 +155,11 @@ def _combined(m: Reals, kind: str, old: SSAValue, new: SSAValue) -> SSAValue:
 def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
     """The total so far is carried from element to element."""
     where, dim, kind = op.location, op.dim.value.data, op.kind.data
-    source = reals_of(lowering, lowering.row_major(op.input, where), where)
-    element, result = real_element(op.input), real_element(op.result)
+    source, element = in_order(lowering, lowering.row_major(op.input, where), op, kind.removeprefix("arg"))
+    result = element if encoding_of(op.result.type) is not None else real_element(op.result)
     if kind == "logaddexp" and str(element) == "f64":
         raise QcompError("nn.scan logaddexp of f64 is not lowered to loops", code="lower")
-    with real_result(lowering, op.result, where, Layout(False)) as target:
+    with result_of(lowering, op.result, element, where) as target:
 
         def body(b: Builder, values: Sequence[SSAValue]) -> None:
             x, y = values
@@ -194,13 +197,34 @@ def _scanned(
     return found[0], found[1]
 
 
+def in_order(lowering: Lowering, source: Buffer, op: Operation, kind: str) -> tuple[Buffer, Attribute]:
+    """The operand of an op that compares elements (kind "max" or "min"; others compute), and their type.
+
+    Codes are compared as bytes where they stand for numbers in their order and do not change their encoding.
+    """
+    held, given = source.encoding, encoding_of(op.results[0].type)
+    if kind in ("max", "min") and held is not None and given in (None, held) and keeps_order(held):
+        return replace(source, encoding=None, views={}), i8 if held.signed else ui8
+    return reals_of(lowering, source, op.location), real_element(op.operands[0])
+
+
+@contextmanager
+def result_of(lowering: Lowering, value: SSAValue, element: Attribute, where: LocationAttr) -> Generator[Buffer]:
+    """A row-major buffer for the result of an op that works on elements of that type; codes are quantized from f32."""
+    if encoding_of(value.type) is not None and element in (i8, ui8):
+        yield lowering.define(value, where, Layout(False))
+        return
+    with real_result(lowering, value, where, Layout(False)) as target:
+        yield target
+
+
 @lowers(nn.ArgsortOp, any_element=True)
 def lower_argsort(lowering: Lowering, op: nn.ArgsortOp) -> None:
     """Merge sort from below: runs of 1, 2, 4 ... indices are merged from one line into another and back."""
     where, dim, descending = op.location, op.dim.value.data, bool(op.descending.value.data)
-    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    source, element = in_order(lowering, lowering.row_major(op.input, where), op, "max")
     target = lowering.define(op.result, where, Layout(False))
-    size, element = source.sizes[dim], real_element(op.input)
+    size = source.sizes[dim]
     line = (size,)
     scratch = Buffer(lowering.allocate(memref_of(i64, line), where), line, Layout(False), None, i64)
     widths = [1 << step for step in range(max(size - 1, 0).bit_length())]
@@ -305,14 +329,14 @@ def reduce_in_order(lowering: Lowering, op: nn.ReduceOp, kind: str) -> None:
     where = op.location
     if any(is_symbolic(size) for size in static_shape(op.input)):
         raise QcompError(f"{op.name} of symbolic sizes in order is not lowered to loops", code="lower")
-    source = reals_of(lowering, lowering.row_major(op.input, where), where)
-    element, result = real_element(op.input), real_element(op.result)
+    source, element = in_order(lowering, lowering.row_major(op.input, where), op, kind.removeprefix("arg"))
+    result = element if encoding_of(op.result.type) is not None else real_element(op.result)
     axes, keepdim = op.axes, bool(op.keepdim.value.data)
     if kind == "add" and str(element) == "i1":
         raise QcompError("sums of i1 are not lowered to loops", code="lower", hint="cast to i32 first")
     if kind not in ("add", "mul") and 0 in (source.sizes[axis] for axis in axes):
         raise QcompError("an extreme of no elements", code="shape")
-    with real_result(lowering, op.result, where, Layout(False)) as target:
+    with result_of(lowering, op.result, element, where) as target:
 
         def body(b: Builder, values: Sequence[SSAValue]) -> None:
             x, y = values

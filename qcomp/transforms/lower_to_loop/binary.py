@@ -10,10 +10,12 @@ from xdsl.ir import Operation, SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
+from qcomp.interpreter.ops.elementwise import code_table_by_constant
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.tables import lower_table
 from qcomp.transforms.lower_to_loop.unary import whole_bounds
 
 _FORMULAS: dict[type[Operation], Callable[[Reals, SSAValue, SSAValue], SSAValue]] = {
@@ -26,9 +28,21 @@ _FORMULAS: dict[type[Operation], Callable[[Reals, SSAValue, SSAValue], SSAValue]
 }
 
 
+def lower_by_number(lowering: Lowering, op: nn.BinaryOp | nn.CompareOp, name: str) -> bool:
+    """Emit the look-up that `op` is when one side holds 8-bit codes and the other is one constant number."""
+    found = code_table_by_constant(op)
+    if found is None:
+        return False
+    source = lowering.operand(found[0])
+    lower_table(lowering, source, lowering.define(op.result, op.location), found[1], op.location, name)
+    return True
+
+
 @lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp, any_element=True, symbolic=True)
 def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
-    """Arithmetic, then the activation. Integers wrap."""
+    """A table between codes where one side is a constant number; else arithmetic and the activation. Integers wrap."""
+    if lower_by_number(lowering, op, op.name.removeprefix("nn.")):
+        return
     element, formula = real_element(op.lhs), _FORMULAS[type(op)]
     if is_integer(element) and isinstance(op, nn.DivOp):
         raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")

@@ -13,6 +13,7 @@ from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
 from qcomp.interpreter.ops.elementwise import code_table
 from qcomp.interpreter.reference.functions import BINARY, FUNCTIONS, Formula, Function
+from qcomp.transforms.lower_to_loop.binary import lower_by_number
 from qcomp.transforms.lower_to_loop.builder import Builder
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.held import algebra, is_true, lower_pointwise, real_element, truth
@@ -53,8 +54,10 @@ def lower_function(lowering: Lowering, op: nn.FunctionOp) -> None:
 
 @lowers(nn.BinaryFunctionOp, any_element=True, symbolic=True)
 def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
-    """The formula, then the activation."""
+    """A table between codes where one side is a constant number; else the formula, then the activation."""
     name = op.function.data
+    if lower_by_number(lowering, op, name):
+        return
     function, element = BINARY[name], real_element(op.lhs)
     formula = _formula(function, name, element)
     bounds = whole_bounds(op.activation.bounds, element) if op.activation is not None else None
@@ -69,8 +72,10 @@ def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
 
 @lowers(nn.CompareOp, any_element=True, symbolic=True)
 def lower_compare(lowering: Lowering, op: nn.CompareOp) -> None:
-    """0 or 1."""
+    """0 or 1; of codes and a number by a table."""
     predicate = op.predicate.data
+    if lower_by_number(lowering, op, f"compare_{predicate}"):
+        return
 
     def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
         return truth(b, b.add(loop.CompareOp(predicate, x[0], x[1])))

@@ -101,6 +101,40 @@ func.func @attention(%x: tensor<2x1x3x4x!quant.uniform<u8:f32, 0.03:100>>, %y: t
   func.return %q, %n : tensor<2x5x4x6x!quant.uniform<i8:f32, 0.07:3>>, tensor<2x5x4x6xf32>
 }
 
+// Ops that move several operands requantize those whose encoding differs, and quantize constants.
+// CHECK-LABEL: func.func @choices
+func.func @choices(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, %m: tensor<4x5xi1>, %i: tensor<2xi64>) -> (tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>) {
+  // CHECK: [[X:%[^ ]+]] = quant.requantize %x : {{.*}} -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.select %m, [[X]], %y
+  // CHECK: [[Z:%[^ ]+]] = quant.requantize %x
+  // CHECK-NEXT: [[C:%[^ ]+]] = quant.quantize {{.*}} : tensor<1x5xf32>
+  // CHECK-NEXT: [[B:%[^ ]+]] = nn.insert_slice [[C]] into [[Z]]
+  // CHECK-NEXT: [[S:%[^ ]+]] = nn.scan "max", %y
+  // CHECK-NEXT: [[R:%[^ ]+]] = quant.requantize [[S]]
+  // CHECK-NEXT: func.return [[A]], [[B]], [[R]]
+  %c = nn.constant dense<[[0.5, 1.0, -0.7, 1.1, -100.0]]> : tensor<1x5xf32>
+  %d = quant.dequantize %x : tensor<4x5x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x5xf32>
+  %e = quant.dequantize %y : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>> -> tensor<4x5xf32>
+  %a = nn.select %m, %d, %e : (tensor<4x5xi1>, tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %q = quant.quantize %a : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  %b = nn.insert_slice %c into %d {dim = 0, start = 2, step = 1} : tensor<1x5xf32> into tensor<4x5xf32> -> tensor<4x5xf32>
+  %r = quant.quantize %b : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  %s = nn.scan "max", %e {dim = 1} : tensor<4x5xf32> -> tensor<4x5xf32>
+  %t = quant.quantize %s : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  func.return %q, %r, %t : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+}
+
+// A constant beside codes: it stays in f32.
+// CHECK-LABEL: func.func @by_constants
+func.func @by_constants(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>) -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>> {
+  // CHECK: nn.mul %x, {{.*}}(tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, tensor<5xf32>) -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  %c = nn.constant dense<[0.5, 1.0, -0.7, 1.1, -100.0]> : tensor<5xf32>
+  %d = quant.dequantize %x : tensor<4x5x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x5xf32>
+  %a = nn.mul %d, %c : (tensor<4x5xf32>, tensor<5xf32>) -> tensor<4x5xf32>
+  %q = quant.quantize %a : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  func.return %q : tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+}
+
 // Elementwise ops keep the recipe of the quantize; both operands of mul(x, x).
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: !y, %z: !z) -> (!y, !z) {

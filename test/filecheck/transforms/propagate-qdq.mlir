@@ -44,6 +44,122 @@ func.func @sink(%x: !q) -> (tensor<6x35xf32>, tensor<7x5x3x2xf32>, tensor<2x3x5x
   func.return %a, %b, %c, %e, %g, %h, %r : tensor<6x35xf32>, tensor<7x5x3x2xf32>, tensor<2x3x5x4xf32>, tensor<2x6x5x7xf32>, tensor<2x3x6x7xf32>, tensor<2x3x2x3xf32>, !f
 }
 
+// Down through picks, choices, writes and extremes; a constant that is exactly codes becomes them.
+// CHECK-LABEL: func.func @picks
+func.func @picks(%x: !q, %i: tensor<2x3x5x1xi64>, %j: tensor<2xi64>, %m: tensor<5x7xi1>, %t: tensor<11x4x!quant.uniform<i8:f32, 0.3:2>>) -> (!f, !f, !f, !f, !f, tensor<2x4xf32>, !f, tensor<2x3x5xf32>) {
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.gather %x[%i]
+  // CHECK-NEXT: quant.dequantize [[A]]
+  // CHECK: nn.scatter %x into %x[%i] {{.*}} -> tensor<2x3x5x7x!quant.uniform<i8:f32, 0.2:5>>
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: [[C:%[^ ]+]] = nn.constant dense<15> : tensor<!quant.uniform<i8:f32, 0.2:5>>
+  // CHECK-NEXT: nn.select %m, %x, [[C]]
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: nn.insert_slice %x into %x
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: nn.index_copy %x into %x[%j]
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: nn.embedding %t, %j
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: nn.scan "max", %x
+  // CHECK-NEXT: quant.dequantize
+  // CHECK: nn.amin %x
+  // CHECK-NEXT: quant.dequantize
+  %d = quant.dequantize %x : !q -> !f
+  %c = nn.constant dense<2.0> : tensor<f32>
+  %a = nn.gather %d[%i] {dim = 3} : (!f, tensor<2x3x5x1xi64>) -> tensor<2x3x5x1xf32>
+  %b = nn.expand %a : tensor<2x3x5x1xf32> -> !f
+  %e = nn.scatter %d into %d[%i] {dim = 3, reduce = "none"} : (!f, tensor<2x3x5x1xi64>, !f) -> !f
+  %g = nn.select %m, %d, %c : (tensor<5x7xi1>, !f, tensor<f32>) -> !f
+  %h = nn.insert_slice %d into %d {dim = 0, start = 0, step = 1} : !f into !f -> !f
+  %k = nn.index_copy %d into %d[%j] {dim = 0} : !f into !f [tensor<2xi64>] -> !f
+  %u = quant.dequantize %t : tensor<11x4x!quant.uniform<i8:f32, 0.3:2>> -> tensor<11x4xf32>
+  %l = nn.embedding %u, %j : (tensor<11x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  %n = nn.scan "max", %d {dim = 1} : !f -> !f
+  %o = nn.amin %d {dim = array<i64: 3>, keepdim = false} : !f -> tensor<2x3x5xf32>
+  func.return %b, %e, %g, %h, %k, %l, %n, %o : !f, !f, !f, !f, !f, tensor<2x4xf32>, !f, tensor<2x3x5xf32>
+}
+
+// Places and comparisons are found among codes; a sum in between is not touched.
+// CHECK-LABEL: func.func @places
+func.func @places(%x: !q, %y: !u) -> (tensor<2x3x5x7xi64>, tensor<2x3x5xi64>, tensor<2x3x5x7xi64>, tensor<2x3x5x7xi1>, tensor<2x3x5x7xi1>, !f) {
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.constant dense<7.0{{.*}}> : tensor<f32>
+  // CHECK-NEXT: nn.argsort %x
+  // CHECK-NEXT: nn.argmax %x
+  // CHECK-NEXT: nn.scan "argmin", %x
+  // CHECK-NEXT: nn.compare "lt", %x, [[C]]
+  // CHECK-NEXT: nn.compare "eq", %y, %x
+  // CHECK-NEXT: [[D:%[^ ]+]] = quant.dequantize %x
+  // CHECK-NEXT: nn.scan "add", [[D]]
+  %c = nn.constant dense<7.0> : tensor<f32>
+  %d = quant.dequantize %x : !q -> !f
+  %e = quant.dequantize %y : !u -> !f
+  %a = nn.argsort %d {dim = 3, descending = true} : !f -> tensor<2x3x5x7xi64>
+  %b = nn.argmax %d {dim = array<i64: 3>, keepdim = false} : !f -> tensor<2x3x5xi64>
+  %g = nn.scan "argmin", %d {dim = 1} : !f -> tensor<2x3x5x7xi64>
+  %h = nn.compare "lt", %d, %c : (!f, tensor<f32>) -> tensor<2x3x5x7xi1>
+  %i = nn.compare "eq", %e, %d : (!f, !f) -> tensor<2x3x5x7xi1>
+  %f = quant.dequantize %x : !q -> !f
+  %k = nn.scan "add", %f {dim = 1} : !f -> !f
+  func.return %a, %b, %g, %h, %i, %k : tensor<2x3x5x7xi64>, tensor<2x3x5xi64>, tensor<2x3x5x7xi64>, tensor<2x3x5x7xi1>, tensor<2x3x5x7xi1>, !f
+}
+
+// Up through picks and choices: what picks stays as it is, constants are quantized; a table that only one op reads.
+// CHECK-LABEL: func.func @up
+func.func @up(%x: tensor<3x4xf32>, %m: tensor<3x4xi1>, %i: tensor<3x4xi64>, %j: tensor<5xi64>) -> (tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, tensor<5x2x!quant.uniform<i8:f32, 0.2:5>>) {
+  // CHECK: [[N:%[^ ]+]] = nn.neg %x
+  // CHECK: [[Q:%[^ ]+]] = quant.quantize [[N]]
+  // CHECK: [[C:%[^ ]+]] = quant.quantize
+  // CHECK: [[S:%[^ ]+]] = nn.select %m, [[Q]], [[C]]
+  // CHECK: [[G:%[^ ]+]] = nn.gather [[S]][%i]
+  // CHECK: [[T:%[^ ]+]] = quant.quantize {{.*}} : tensor<4x2xf32>
+  // CHECK: [[E:%[^ ]+]] = nn.embedding [[T]], %j
+  // CHECK: func.return [[G]], [[E]]
+  %c = nn.constant dense<-0.37> : tensor<1xf32>
+  %t = nn.constant dense<[[0.5, 1.0], [-0.7, 1.1], [1.2, 3.0], [0.0, 9.0]]> : tensor<4x2xf32>
+  %n = nn.neg %x : tensor<3x4xf32> -> tensor<3x4xf32>
+  %s = nn.select %m, %n, %c : (tensor<3x4xi1>, tensor<3x4xf32>, tensor<1xf32>) -> tensor<3x4xf32>
+  %g = nn.gather %s[%i] {dim = 0} : (tensor<3x4xf32>, tensor<3x4xi64>) -> tensor<3x4xf32>
+  %q = quant.quantize %g : tensor<3x4xf32> -> tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>
+  %e = nn.embedding %t, %j : (tensor<4x2xf32>, tensor<5xi64>) -> tensor<5x2xf32>
+  %p = quant.quantize %e : tensor<5x2xf32> -> tensor<5x2x!quant.uniform<i8:f32, 0.2:5>>
+  func.return %q, %p : tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, tensor<5x2x!quant.uniform<i8:f32, 0.2:5>>
+}
+
+// -----
+
+// Kept: constants that are no codes, per channel, operands of two encodings, scales so small that codes are all 0.
+// CHECK-LABEL: func.func @picks_kept
+func.func @picks_kept(%x: tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, %y: tensor<3x4x!quant.uniform<i8:f32, 0.1:5>>, %z: tensor<3x4x!quant.uniform<i8:f32:0, {0.1, 0.2, 0.3}>>, %w: tensor<3x4x!quant.uniform<i8:f32, 1.0e-46:5>>, %m: tensor<3x4xi1>, %i: tensor<3x4xi64>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>) {
+  // CHECK-COUNT-2: nn.select {{.*}} -> tensor<3x4xf32>
+  // CHECK: nn.gather {{.*}} -> tensor<3x4xf32>
+  // CHECK: nn.scan "min", {{.*}} -> tensor<3x4xf32>
+  // CHECK-COUNT-2: nn.argsort {{.*}} tensor<3x4xf32>
+  %c = nn.constant dense<0.3> : tensor<f32>
+  %d = quant.dequantize %x : tensor<3x4x!quant.uniform<i8:f32, 0.2:5>> -> tensor<3x4xf32>
+  %e = quant.dequantize %y : tensor<3x4x!quant.uniform<i8:f32, 0.1:5>> -> tensor<3x4xf32>
+  %f = quant.dequantize %z : tensor<3x4x!quant.uniform<i8:f32:0, {0.1, 0.2, 0.3}>> -> tensor<3x4xf32>
+  %g = quant.dequantize %w : tensor<3x4x!quant.uniform<i8:f32, 1.0e-46:5>> -> tensor<3x4xf32>
+  // expected-remark@+1 {{a constant is not exactly codes of the encoding of the others}}
+  %h = nn.select %m, %d, %c : (tensor<3x4xi1>, tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  // expected-remark@+1 {{operands have different encodings}}
+  %k = nn.select %m, %d, %e : (tensor<3x4xi1>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  // expected-remark@+1 {{the quantization axis cannot be followed}}
+  %l = nn.gather %f[%i] {dim = 0} : (tensor<3x4xf32>, tensor<3x4xi64>) -> tensor<3x4xf32>
+  // expected-remark@+1 {{codes do not stand for numbers in their order}}
+  %n = nn.scan "min", %g {dim = 1} : tensor<3x4xf32> -> tensor<3x4xf32>
+  // expected-remark@+1 {{codes do not stand for numbers in their order}}
+  %o = nn.argsort %g {dim = 1, descending = false} : tensor<3x4xf32> -> tensor<3x4xi64>
+  // expected-remark@+1 {{operand is not quantized per tensor}}
+  %p = nn.argsort %f {dim = 1, descending = false} : tensor<3x4xf32> -> tensor<3x4xi64>
+  func.return %h, %k, %l, %n, %o, %p : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>
+}
+
+// -----
+
+!q = tensor<2x3x5x7x!quant.uniform<i8:f32, 0.2:5>>
+!f = tensor<2x3x5x7xf32>
+!u = tensor<2x3x5x7x!quant.uniform<u8:f32, 0.2:5>>
+
 // Through several, until they meet.
 // CHECK-LABEL: func.func @through
 func.func @through(%x: !q) -> tensor<35x6x!quant.uniform<i8:f32, 0.2:5>> {

@@ -60,6 +60,26 @@ func.func @weights(%x: tensor<3x3x!quant.uniform<i8:f32, 0.1>>) -> (tensor<3x3xf
   func.return %m, %k : tensor<3x3xf32>, tensor<3x3xf32>
 }
 
+// Picks, choices and extremes follow; what finds places reads any codes.
+// CHECK-LABEL: func.func @picks
+func.func @picks(%x: tensor<3x3x!quant.uniform<i8:f32, 0.1>>, %i: tensor<3x3xi64>, %m: tensor<3x3xi1>) -> (tensor<3x3xf32>, tensor<3x3xi64>) {
+  // CHECK-NEXT: [[X:%[^ ]+]] = quant.requantize %x
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.constant dense<3> : tensor<!quant.uniform<i8:f32, 0.1>>
+  // CHECK-NEXT: [[D:%[^ ]+]] = nn.constant dense<131> : tensor<!quant.uniform<u8:f32, 0.1:128>>
+  // CHECK-NEXT: [[G:%[^ ]+]] = nn.gather [[X]][%i] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:128>>
+  // CHECK-NEXT: [[S:%[^ ]+]] = nn.select %m, [[G]], [[D]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:128>>
+  // CHECK-NEXT: [[R:%[^ ]+]] = nn.scan "max", [[S]] {{.*}} -> tensor<3x3x!quant.uniform<u8:f32, 0.1:128>>
+  // CHECK-NEXT: nn.argsort [[R]]
+  // CHECK-NEXT: quant.dequantize [[R]]
+  %c = nn.constant dense<3> : tensor<!quant.uniform<i8:f32, 0.1>>
+  %g = nn.gather %x[%i] {dim = 0} : (tensor<3x3x!quant.uniform<i8:f32, 0.1>>, tensor<3x3xi64>) -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
+  %s = nn.select %m, %g, %c : (tensor<3x3xi1>, tensor<3x3x!quant.uniform<i8:f32, 0.1>>, tensor<!quant.uniform<i8:f32, 0.1>>) -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
+  %r = nn.scan "max", %s {dim = 1} : tensor<3x3x!quant.uniform<i8:f32, 0.1>> -> tensor<3x3x!quant.uniform<i8:f32, 0.1>>
+  %a = nn.argsort %r {dim = 1, descending = false} : tensor<3x3x!quant.uniform<i8:f32, 0.1>> -> tensor<3x3xi64>
+  %d = quant.dequantize %r : tensor<3x3x!quant.uniform<i8:f32, 0.1>> -> tensor<3x3xf32>
+  func.return %d, %a : tensor<3x3xf32>, tensor<3x3xi64>
+}
+
 // Not touched: unsigned, wider, per channel, float.
 // CHECK-LABEL: func.func @others
 func.func @others(%x: tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>, %y: tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>, %z: tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>, %f: tensor<2x3xf32>) -> (tensor<2x3x!quant.uniform<u8:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i16:f32, 0.1:3>>, tensor<2x3x!quant.uniform<i8:f32:0, {0.1, 0.2}>>, tensor<2x3xf32>) {
