@@ -5,7 +5,8 @@
     %y = nn.linear %x, %d
 
 Folding %d would store four bytes for each byte of %codes. Kernels of linear, matmul, convolution and embedding load the
-codes and convert them in registers, to the bits that `quant.dequantize` gives.
+codes and convert them in registers, to the bits that `quant.dequantize` gives. A cast of bytes to f32 is a dequantize
+whose scales are 1.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects.constant import Array
 from qcomp.dialects.nn import (
+    CastOp,
     ConstantOp,
     ConvolutionOp,
     ConvTransposeOp,
@@ -109,6 +111,8 @@ def _dequantized(op: Operation) -> CodedWeight | None:
         return None
     arrays = [cast(ConstantOp, operand.owner).array for operand in op.operands]
     codes = arrays[0]
+    if isinstance(op, CastOp):
+        return _spread(codes, np.ones((), np.float32), np.zeros((), np.int64))
     if isinstance(op, DequantizeOp):
         scales, zeros = parameter_arrays(op.encoding, codes.shape)
         return _spread(codes, scales.astype(np.float32), zeros)
@@ -124,12 +128,12 @@ def _spread(codes: Array, scales: Array, zeros: Array) -> CodedWeight:
 
 def is_coded(op: Operation) -> bool:
     """Whether `op` dequantizes a constant of bytes to float32 by parameters that are constants too."""
-    if not isinstance(op, DequantizeOp | DequantizeDynamicOp) or not op.results:
+    if not isinstance(op, DequantizeOp | DequantizeDynamicOp | CastOp):
         return False
     held = [operand.owner for operand in op.operands]
-    if not all(isinstance(owner, ConstantOp) for owner in held) or tensor(op.result).element_type != f32:
+    if not all(isinstance(owner, ConstantOp) for owner in held) or tensor(op.results[0]).element_type != f32:
         return False
-    return cast(ConstantOp, held[0]).array.dtype.itemsize == 1
+    return cast(ConstantOp, held[0]).array.dtype.name in ("int8", "uint8")
 
 
 def stays_coded(op: Operation) -> bool:

@@ -27,6 +27,7 @@ from xdsl.ir import Operation, SSAValue
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn import (
     AddOp,
+    CastOp,
     ClampOp,
     Conv1dOp,
     Conv2dOp,
@@ -97,10 +98,10 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
 
 
 def _is_constant(value: SSAValue) -> bool:
-    """Whether `value` is a constant, or one dequantized and moved, which later passes make one."""
+    """Whether `value` is a constant, or one dequantized, cast and moved, which later passes make one."""
     while constant(value) is None:
         owner = value.owner
-        if not isinstance(owner, MovementOp | DequantizeOp | DequantizeDynamicOp):
+        if not isinstance(owner, MovementOp | CastOp | DequantizeOp | DequantizeDynamicOp):
             return False
         value = owner.operands[0]
     return True

@@ -228,7 +228,7 @@ class _Body:
         shape = (region.rows, region.columns, vectors, spec.lanes)
         packed = group * spec.blocks + block
         start = b.broadcast(b.load(self.use["start"], [packed, first, 0], shape[2:], (1, 2)), shape)
-        if spec.storage is not None and spec.storage.per_channel:
+        if spec.storage is not None and spec.storage.scaled and spec.storage.per_channel:
             # One scale for all products of a sum.
             acc = self._accumulate(b.real(0.0, shape), places, packed, shape, first)
             scale = b.load(self.use["weight_scale"], [packed, 0, 0, first, 0, 0], shape[2:], (3, 4))
@@ -303,7 +303,7 @@ class _Body:
         """A run of a weight in codes, made reals group by group."""
         b, tile = self.b, (*shape[2:], 1)
         # The sum of a group is scaled where that takes less than scaling the weights, which more pixels share.
-        late = shape[:2] == (1, 1) and held.group >= 4 and not held.per_channel
+        late = shape[:2] == (1, 1) and held.group >= 4 and held.scaled and not held.per_channel
 
         def scaled(group: Index, acc: SSAValue) -> SSAValue:
             place = [taps[0], taps[1] if held.rows > 1 else 0, group, first, 0, 0]

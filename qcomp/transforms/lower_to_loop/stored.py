@@ -31,7 +31,8 @@ _HALF = 16
 class Storage:
     """What a kernel's code depends on. nibbles: four bits a code; else `unsigned` or signed bytes.
 
-    run: places of a row; group: places that share a scale; rows: rows with scales of their own, 1 when all share them.
+    run: places of a row; group: places that share a scale; rows: rows with scales of their own, 1 when all share them;
+    scaled: whether there are scales, which else are all 1.
     zero: what is taken off every code, in integers. zeros: the element type of zero points that are read: "i8", instead
     of `zero`, or "f32", after it. table: reals of four bits are looked up, `zero` taken off already.
     """
@@ -44,6 +45,7 @@ class Storage:
     zero: int = 0
     zeros: str | None = None
     table: bool = False
+    scaled: bool = True
 
     @property
     def groups(self) -> int:
@@ -64,7 +66,8 @@ class Storage:
     def parameters(self) -> list[tuple[str, Attribute]]:
         """Names and element types of the buffers with a value per group."""
         zeros: dict[str, Attribute] = {"i8": i8, "f32": f32}
-        return [("weight_scale", f32)] + ([] if self.zeros is None else [("weight_zero", zeros[self.zeros])])
+        found: list[tuple[str, Attribute]] = [("weight_scale", f32)] if self.scaled else []
+        return found if self.zeros is None else [*found, ("weight_zero", zeros[self.zeros])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +101,12 @@ def store(weight: CodedWeight, lanes: int, halves: bool = True) -> StoredWeight 
     base = least if nibbles else 0
     zero, kind, parameters = _zero_points(zeros, base, nibbles or unsigned)
     table: Array = np.arange(_HALF, dtype=np.float32) - np.float32(zero)
-    held = Storage(nibbles, nibbles or unsigned, run, group, rows if by_row else 1, zero, kind)
+    scaled = bool((scales != 1).any())
+    held = Storage(nibbles, nibbles or unsigned, run, group, rows if by_row else 1, zero, kind, scaled=scaled)
     if nibbles and lanes >= _HALF:
         held = replace(held, zero=0, table=True)
     codes = _packed(weight.codes, held, base) if nibbles else weight.codes
-    stored = StoredWeight(held, codes, [scales, *parameters], table)
+    stored = StoredWeight(held, codes, [scales, *parameters] if scaled else parameters, table)
     size = codes.nbytes + sum(array.nbytes for array in stored.parameters)
     return stored if size < 4 * weight.codes.size else None
 
@@ -194,4 +198,4 @@ def decoder(
     if zero is not None and storage.zeros == "i8":
         zero = b.add(loop.ExtendOp(zero, storage.unsigned))
         zero = zero if table is None else b.add(loop.ToFloatOp(zero))
-    return Decoder(b, storage, load("weight_scale") if scaled else None, zero, table)
+    return Decoder(b, storage, load("weight_scale") if scaled and storage.scaled else None, zero, table)

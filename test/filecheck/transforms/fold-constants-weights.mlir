@@ -37,6 +37,19 @@ func.func @main(%i: tensor<5xi32>) -> tensor<5x2xf32> {
 
 // -----
 
+// And bytes that are cast, as those of an int8 weight whose scale is applied to the result.
+// CHECK-LABEL: func.func @main
+// CHECK:         %d = nn.cast %c
+// CHECK-NEXT:    nn.matmul %x, %d
+func.func @main(%x: tensor<4x3xf32>) -> tensor<4x2xf32> {
+  %c = nn.constant dense<[[5, -8], [0, 2], [7, 9]]> : tensor<3x2xi8>
+  %d = nn.cast %c : tensor<3x2xi8> -> tensor<3x2xf32>
+  %y = nn.matmul %x, %d : (tensor<4x3xf32>, tensor<3x2xf32>) -> tensor<4x2xf32>
+  func.return %y : tensor<4x2xf32>
+}
+
+// -----
+
 // What is read as anything but a weight is folded: here by an addition too.
 !w = tensor<3x2x!quant.uniform<i8:f32:0, {0.5, 0.25, 2.0:3}>>
 // CHECK-LABEL: func.func @main

@@ -14,7 +14,7 @@ import pytest
 import three_way
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import Program
+from layers import Program, kind
 from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import SSAValue
 
@@ -215,6 +215,19 @@ def test_matmul(form: str) -> None:
     module = p.module(*results)
     three_way.check(module, *p.arrays, relative=1e-5)
     assert (weight_bytes(module) < 2 * 4 * 12 * 21) == (form != "channel")
+
+
+@pytest.mark.parametrize("byte", [np.int8, np.uint8])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_bytes_that_are_cast(byte: Any, rows: int) -> None:
+    """Codes without scales: no buffer for any."""
+    p = Program(11)
+    low, high = np.iinfo(byte).min, np.iinfo(byte).max + 1
+    x, codes = p.input((rows, 18)), p.rng.integers(low, high, (18, 21)).astype(byte)
+    w = p.add(nn.CastOp(p.add(nn.ConstantOp(codes)), kind((18, 21))))
+    module = p.module(p.add(nn.MatmulOp(x, w)))
+    three_way.check(module, *p.arrays, relative=1e-5)
+    assert weight_bytes(module) == 18 * 21 + 4 * 21
 
 
 def test_batched_matmul_reads_reals() -> None:
