@@ -61,12 +61,16 @@ class Library:
         except AttributeError:
             arena = self._new_arena()
         outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        self._call(*map(_pointer, inputs), *map(_pointer, outputs), *self._state, arena)
+        return outputs
+
+    def _call(self, *arguments: Any) -> None:
+        """NAME_run; calls that change the state one after the other."""
         if self._state:
             with self._lock:
-                self._run(*map(_pointer, inputs), *map(_pointer, outputs), *self._state, arena)
+                self._run(*arguments)
         else:
-            self._run(*map(_pointer, inputs), *map(_pointer, outputs), arena)
-        return outputs
+            self._run(*arguments)
 
     def _at(self, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
         needed = substitute(self._arena_bytes, sizes)
@@ -76,7 +80,8 @@ class Library:
             np.empty(tuple(substitute(size, sizes) for size in shape), dtype) for shape, dtype in self._outputs
         ]
         numbers = [ctypes.c_int64(size) for size in sizes.values()]
-        self._run(*numbers, *map(_pointer, inputs), *map(_pointer, outputs), self._local.address)
+        pointers = [*map(_pointer, inputs), *map(_pointer, outputs)]
+        self._call(*numbers, *pointers, *self._state, self._local.address)
         return outputs
 
     def _new_arena(self, size: int | None = None) -> ctypes.c_void_p:

@@ -116,8 +116,13 @@ def can_bind(wanted: Sequence[Sequence[int]]) -> set[str]:
 
 def never_negative(sizes: Sequence[int], symbols: Sequence[Symbol]) -> list[int]:
     """Those of `sizes` that the ranges of `symbols` do not show to be 0 or more."""
-    ranges = {symbol.name: (symbol.low, inf if symbol.high is None else symbol.high) for symbol in symbols}
+    ranges = symbol_ranges(symbols)
     return [size for size in dict.fromkeys(sizes) if isinstance(size, Dim) and bounds(size, ranges)[0] < 0]
+
+
+def symbol_ranges(symbols: Sequence[Symbol]) -> dict[str, tuple[float, float]]:
+    """The least and the largest size of symbols by name, as `bounds` takes them."""
+    return {symbol.name: (symbol.low, inf if symbol.high is None else symbol.high) for symbol in symbols}
 
 
 def check_sizes(conditions: Sequence[int], values: Mapping[str, int]) -> None:

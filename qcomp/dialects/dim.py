@@ -23,7 +23,8 @@ from qcomp.errors import QcompError
 
 MAX_TERMS = 256
 """Terms of the largest polynomial: products of sums grow without bound."""
-_HINT = "give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims"
+FIX = "give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims"
+"""What to do where sizes must be numbers."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +139,13 @@ class Dim:
         }[sign]  # fmt: skip
         if yes or no:
             return yes
-        raise QcompError(f"whether {self} {sign} {other} depends on the sizes", code="dynamic-shape", hint=_HINT)
+        raise QcompError(f"whether {self} {sign} {other} depends on the sizes", code="dynamic-shape", hint=FIX)
 
     def __bool__(self) -> bool:
         return self != 0 and not self._compare(0, "<=")
 
     def __index__(self) -> int:
-        raise QcompError(f"a number is needed here, the size is {self}", code="dynamic-shape", hint=_HINT)
+        raise QcompError(f"a number is needed here, the size is {self}", code="dynamic-shape", hint=FIX)
 
     __int__ = __index__
 
@@ -331,7 +332,7 @@ def _terms(size: int) -> Terms:
     try:
         return (((), index(size)),)
     except TypeError:
-        raise QcompError(f"sizes do not go together with {size}", code="dynamic-shape", hint=_HINT) from None
+        raise QcompError(f"sizes do not go together with {size}", code="dynamic-shape", hint=FIX) from None
 
 
 def _from(terms: Mapping[Monomial, int], more: Terms = ()) -> int:

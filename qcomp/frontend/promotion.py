@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from qcomp.dialects.dim import is_symbolic
 from qcomp.errors import QcompError
 
 _SIGNED = ("int8", "int16", "int32", "int64")
@@ -32,8 +33,9 @@ def of_tensor(dtype: str, rank: int) -> Operand:
 
 
 def of_number(value: bool | int | float) -> Operand:
-    """The operand for a Python number."""
-    return Operand("bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else DEFAULT_FLOAT, 0)
+    """The operand for a Python number, or for a size that depends on symbols."""
+    whole = isinstance(value, int) or is_symbolic(value)
+    return Operand("bool" if isinstance(value, bool) else "int64" if whole else DEFAULT_FLOAT, 0)
 
 
 def category(dtype: str) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn import (
     ActivationAttr,
     AdaptiveAvgPoolOp,
@@ -94,7 +95,7 @@ def average_pool(op: AvgPoolOp | AdaptiveAvgPoolOp, quantize: QuantizeOp) -> Cod
 
 
 def reduction(op: MeanOp | SumOp) -> Coded | Refusal:
-    """An exact integer sum, proved to fit int32, times one factor."""
+    """An exact integer sum times one factor; where its size is known it must fit int32."""
     codes = codes_of_operands(op)
     if isinstance(codes, Refusal):
         return codes
@@ -104,7 +105,7 @@ def reduction(op: MeanOp | SumOp) -> Coded | Refusal:
     encoding = encoded(codes[0])
     reach = max(encoding.qmax - encoding.zero_point, encoding.zero_point - encoding.qmin)
     largest = math.prod(sizes) * reach
-    if largest >= 2**31:
+    if not is_symbolic(largest) and largest >= 2**31:
         return Refusal(f"int32 accumulator overflows: a sum can reach {largest}")
     return Coded(op, tuple(codes))
 

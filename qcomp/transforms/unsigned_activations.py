@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -26,7 +27,8 @@ from xdsl.rewriter import InsertPoint
 from xdsl.rewriter import Rewriter as IrRewriter
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import tensor
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, RequantizeOp, encoding_of, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.code_identities import MODERATE, is_shift_of_codes, largest_real
@@ -138,6 +140,8 @@ def _is_free(owner: Operation, value: SSAValue) -> bool:
     """Whether the type of `value` may change: its op follows, from codes only; no requantize that a former run made."""
     if isinstance(owner, RequantizeOp):
         return any(_reads_any(use) for use in value.uses)
+    if isinstance(owner, nn.MeanOp) and is_symbolic(prod(shape(owner.input)[axis] for axis in owner.axes)):
+        return False  # There may be no elements, and then the mean is NaN.
     places = moved_places(owner) or range(len(owner.operands))
     data = [owner.operands[place] for place in places]
     if isinstance(owner, nn.WeightedOp):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Networks as people export them with dynamic sizes: decoders, taggers, images of any size, masks, states."""
+"""Networks as people export them with dynamic sizes: decoders, taggers, masks, states."""
 
 from __future__ import annotations
 
@@ -7,21 +7,10 @@ from collections.abc import Callable
 
 import torch
 from dynamic_models import Sample
+from symbolic_images import IMAGES, noise, tokens
 from torch import nn
 from torch.export import Dim
 from torch.nn import functional as F
-
-
-def seeded(*sizes: int) -> torch.Generator:
-    return torch.Generator().manual_seed(sum(31**place * size for place, size in enumerate(sizes)) % 2**31)
-
-
-def noise(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=seeded(*shape))
-
-
-def tokens(high: int, *shape: int) -> torch.Tensor:
-    return torch.randint(0, high, shape, generator=seeded(*shape))
 
 
 class Block(nn.Module):
@@ -79,6 +68,68 @@ class Decoder(nn.Module):
         return Sample(Decoder(causal).eval(), {"ids": dims}, sizes, lambda b, s: (tokens(50, b, s),))
 
 
+class Cached(nn.Module):
+    """A decoder's attention with its keys and values kept: a chunk of any length at a position."""
+
+    keys: torch.Tensor
+    values: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(50, 24)
+        self.qkv, self.head = nn.Linear(24, 72), nn.Linear(24, 50)
+        self.register_buffer("keys", torch.zeros(1, 2, 40, 12))
+        self.register_buffer("values", torch.zeros(1, 2, 40, 12))
+
+    def forward(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        b, s = ids.shape
+        x = self.tokens(ids)
+        q, k, v = (part.view(b, s, 2, 12).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        self.keys[:, :, at] = k
+        self.values[:, :, at] = v
+        mask = torch.arange(40)[None, :] <= at[:, None]
+        y = F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=mask)
+        return self.head(x + y.transpose(1, 2).reshape(b, s, 24))[:, -1]
+
+    @staticmethod
+    def sample() -> Sample:
+        torch.manual_seed(12)
+        s = Dim("s", min=1, max=40)
+        sizes = ((7,), (1,), (2,), (1,), (33,))
+        return Sample(
+            Cached().eval(), {"ids": {1: s}, "at": {0: s}}, sizes,
+            lambda s: (tokens(50, 1, s), torch.arange(s) + (40 - s) // 3),
+        )  # fmt: skip
+
+
+class CachedBatch(nn.Module):
+    """One token for each of any number of sequences, whose caches a buffer of a most number holds."""
+
+    memory: torch.Tensor
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.mix, self.head = nn.Embedding(50, 8), nn.Linear(8, 8), nn.Linear(8, 50)
+        self.register_buffer("memory", torch.zeros(34, 5, 8))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        b = ids.shape[0]
+        x = self.tokens(ids)
+        self.memory[torch.arange(b), at] = x
+        self.calls.add_(1)
+        y = torch.softmax((self.memory[:b] * x[:, None]).sum(-1), -1)
+        return self.head(torch.relu(self.mix((self.memory[:b] * y[..., None]).sum(1)))) + self.calls
+
+    @staticmethod
+    def sample() -> Sample:
+        torch.manual_seed(13)
+        b = Dim("b", min=0, max=34)
+        return Sample(
+            CachedBatch().eval(), {"ids": {0: b}, "at": {0: b}}, ((2,), (0,), (1,), (7,), (33,)),
+            lambda b: (tokens(50, b), tokens(5, b)),
+        )  # fmt: skip
 
 
 class Bert(nn.Module):
@@ -119,67 +170,61 @@ class Bert(nn.Module):
         return Sample(Bert().eval(), {"ids": dims, "attention_mask": dims}, sizes, inputs)
 
 
+class Tagger(nn.Module):
+    """An LSTM in both directions, or a GRU, over sentences of any length."""
 
-
-class Up(nn.Module):
-    """A U-net's way down and up with a transposed convolution, for sizes that are multiples of 4."""
-
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         super().__init__()
-        self.a, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 10, 3, stride=2, padding=1)
-        self.c, self.up = nn.Conv2d(10, 12, 2, stride=2), nn.ConvTranspose2d(12, 10, 2, stride=2)
-        self.up2, self.last = nn.ConvTranspose2d(20, 8, 4, stride=2, padding=1), nn.Conv2d(16, 2, 1)
+        self.words = nn.Embedding(50, 6)
+        self.kind = kind
+        if kind == "lstm":
+            self.net: nn.Module = nn.LSTM(6, 5, num_layers=2, batch_first=True, bidirectional=True)
+        else:
+            self.net = nn.GRU(6, 10, batch_first=True)
+        self.head = nn.Linear(10, 4)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        a = torch.relu(self.a(x))
-        b = torch.relu(self.b(a))
-        c = torch.relu(self.c(b))
-        d = torch.cat([torch.relu(self.up(c)), b], 1)
-        return torch.sigmoid(self.last(torch.cat([torch.relu(self.up2(d)), a], 1)))
+    def forward(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y, state = self.net(self.words(ids))
+        last = state[0] if self.kind == "lstm" else state
+        tags = self.head(y)
+        return tags.argmax(-1), torch.log_softmax(tags, -1) + last.sum()
 
     @staticmethod
-    def sample() -> Sample:
-        torch.manual_seed(17)
-        h, w = Dim("h", min=1, max=16), Dim("w", min=1, max=16)
+    def sample(kind: str) -> Sample:
+        torch.manual_seed(15)
+        # torch unrolls time and fixes it.
+        sizes = ((2,), (1,), (7,), (33,))
         return Sample(
-            Up().eval(), {"x": {2: 4 * h, 3: 4 * w}}, ((2, 3), (1, 1), (7, 2), (9, 1)),
-            lambda h, w: (noise(1, 3, 4 * h, 4 * w),),
+            Tagger(kind).eval(), {"ids": {0: Dim("b", min=1, max=64)}}, sizes, lambda b: (tokens(50, b, 6),)
         )  # fmt: skip
 
 
-class ResNet(nn.Module):
-    """A residual network with a global average pool."""
+
+
+
+
+
+class Lengths(nn.Module):
+    """A mask made of lengths; attention pooling and scores under it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.norm1 = nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
-        self.a, self.norm2 = nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
-        self.b, self.norm3 = nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
-        self.down, self.skip = nn.Conv2d(16, 24, 3, stride=2, padding=1), nn.Conv2d(16, 24, 1, stride=2)
-        self.pool, self.head = nn.AdaptiveAvgPool2d(1), nn.Linear(24, 5)
-        for norm in (self.norm1, self.norm2, self.norm3):
-            nn.init.uniform_(norm.running_var, 0.5, 2)  # pyright: ignore[reportArgumentType]
+        self.score, self.out = nn.Linear(6, 1), nn.Linear(6, 3)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = torch.relu(self.norm1(self.first(x)))
-        y = torch.relu(self.norm2(self.a(x)))
-        x = torch.relu(self.norm3(self.b(y)) + x)
-        x = torch.relu(self.down(x) + self.skip(x))
-        return self.head(self.pool(x).flatten(1))
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        mask = torch.arange(x.shape[1])[None, :] < lengths[:, None]
+        score = self.score(x).squeeze(-1).masked_fill(~mask, float("-inf"))
+        weights = torch.softmax(score, 1)
+        last = x.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, 6)).squeeze(1)
+        return self.out((weights[..., None] * x).sum(1)), mask, last
 
     @staticmethod
-    def sample(image: bool) -> Sample:
-        torch.manual_seed(18)
-        model = ResNet().eval()
-        if image:
-            dims = {0: Dim("n", min=0, max=40), 2: Dim("h", min=3, max=96), 3: Dim("w", min=3, max=96)}
-            sizes = ((2, 12, 14), (1, 3, 3), (0, 7, 3), (2, 4, 7), (7, 33, 3), (33, 9, 10))
-            return Sample(model, {"x": dims}, sizes, lambda n, h, w: (noise(n, 3, h, w),))
-        sizes = ((2,), (0,), (1,), (7,), (33,))
-        return Sample(model, {"x": {0: Dim("n", min=0, max=64)}}, sizes, lambda n: (noise(n, 3, 9, 10),))
-
-
-
+    def sample() -> Sample:
+        torch.manual_seed(21)
+        b = Dim("b", min=0, max=64)
+        dims = {"x": {0: b, 1: Dim("s", min=1, max=64)}, "lengths": {0: b}}
+        sizes = ((2, 7), (1, 1), (0, 2), (7, 2), (2, 33), (33, 3))
+        return Sample(Lengths().eval(), dims, sizes, lambda b, s: (noise(b, s, 6), 1 + tokens(s, b)))
 
 
 class MaskedMean(nn.Module):
@@ -211,8 +256,10 @@ NETWORKS: dict[str, Callable[[], Sample]] = {
     "decoder-triu": lambda: Decoder.sample("triu", False),
     "decoder-causal": lambda: Decoder.sample("flag", True),
     "bert": Bert.sample,
-    "u-net": Up.sample,
-    "resnet-batch": lambda: ResNet.sample(False),
-    "resnet-image": lambda: ResNet.sample(True),
+    "lstm": lambda: Tagger.sample("lstm"),
+    "gru": lambda: Tagger.sample("gru"),
+    "lengths": Lengths.sample,
     "masked-mean": MaskedMean.sample,
+    **IMAGES,
 }
+STATEFUL: dict[str, Callable[[], Sample]] = {"prefill": Cached.sample, "batch": CachedBatch.sample}

@@ -89,9 +89,6 @@ class _Emitter:
         state_bytes = states[-1].offset + aligned(loop.memref_bytes(states[-1].type)) + SLACK if states else 0
         init = self._init(self.main, states)
         kernels = [self._kernel(func) for func in self.functions if func is not self.main]
-        if states and self.symbols:
-            text = "state together with symbolic sizes is not compiled"
-            raise QcompError(text, code="emit", hint="fix the sizes with dims={...}")
         body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run, *init])
         body += self._arena_function(arena_bytes)
         source = self._source(body)

@@ -7,6 +7,7 @@ Verifiers let pass what some sizes satisfy, such as a slice from ``s - 1`` on; t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -14,11 +15,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from qcomp.dialects.binding import never_negative
-from qcomp.dialects.dims import declared_symbols, sizes_of
+from qcomp.dialects.dim import smaller
+from qcomp.dialects.dims import attribute_size, declared_symbols, sizes_of
 from qcomp.dialects.nn.base import ints, shape
 from qcomp.dialects.nn.contraction import ConvolutionOp
-from qcomp.dialects.nn.movement import SliceOp
-from qcomp.dialects.nn.pooling import PoolOp
+from qcomp.dialects.nn.indexing import AminOp, ArgOp, GatherOp, ScatterOp
+from qcomp.dialects.nn.movement import EmbeddingOp, SliceOp
+from qcomp.dialects.nn.pooling import AdaptivePoolOp, AmaxOp, PoolOp
+from qcomp.dialects.nn.writing import IndexCopyOp, InsertSliceOp
 
 
 def size_conditions(module: ModuleOp) -> list[int]:
@@ -37,6 +41,11 @@ def _sizes(op: Operation) -> Iterator[int]:
     if isinstance(op, SliceOp):
         start, end = op.bounds
         yield from (start, end - start, shape(op.input)[op.dim.value.data] - end)
+    yield from _not_empty(op)
+    if isinstance(op, InsertSliceOp):
+        base, source = (shape(value)[op.dim.value.data] for value in (op.base, op.source))
+        start = attribute_size(op.start)
+        yield from (start, base - start - (source - 1) * op.step.value.data - 1)
     if isinstance(op, ConvolutionOp):
         pairs, dilation, kernel = op.padding_pairs, ints(op.dilation), shape(op.weight)[2:]
         for size, (low, high), step, taps in zip(shape(op.input)[2:], pairs, dilation, kernel, strict=True):
@@ -46,3 +55,21 @@ def _sizes(op: Operation) -> Iterator[int]:
         windows = zip(sizes, padding, op.dilation_sizes, ints(op.kernel_size), strict=True)
         for size, border, step, taps in windows:
             yield size + 2 * border - step * (taps - 1) - 1
+
+
+def _not_empty(op: Operation) -> Iterator[int]:
+    """Of ops that need an element: torch refuses extremes of no elements; an index needs something to point to."""
+    if isinstance(op, AmaxOp | AminOp | ArgOp):
+        yield prod(shape(op.input)[axis] for axis in op.axes) - 1
+    elif isinstance(op, AdaptivePoolOp):
+        yield from (size - 1 for size in shape(op.input)[-op.SPATIAL :])
+    elif isinstance(op, GatherOp):
+        yield shape(op.input)[op.dim.value.data] - smaller(prod(shape(op.result)), 1)
+    elif isinstance(op, ScatterOp):
+        sizes, dim = shape(op.input), op.dim.value.data
+        yield sizes[dim] - smaller(prod(shape(op.source)), 1)
+        yield from (a - b for axis, (a, b) in enumerate(zip(sizes, shape(op.source), strict=True)) if axis != dim)
+    elif isinstance(op, IndexCopyOp):
+        yield shape(op.base)[op.dim.value.data] - smaller(prod(shape(op.source)), 1)
+    elif isinstance(op, EmbeddingOp):
+        yield shape(op.weight)[0] - smaller(prod(shape(op.result)), 1)

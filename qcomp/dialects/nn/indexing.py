@@ -18,6 +18,7 @@ from qcomp.dialects.nn.base import (
     Shape,
     Tensor,
     broadcast_shapes,
+    never_below,
     require,
     require_one_element,
     shape,
@@ -104,8 +105,8 @@ class ScatterOp(NNOp):
         require(isinstance(tensor(self.indices).element_type, IntegerType), "indices must be integers")
         require(len(sizes) == len(picked) == len(given), "input, indices and source need the same rank")
         require(broadcast_shapes(picked, given) == given, "indices do not broadcast to source")
-        longer = [a for a, (b, c) in enumerate(zip(sizes, given, strict=True)) if c > b and a != self.dim.value.data]
-        require(not longer, "source is longer than input")
+        rest = [a - b for axis, (a, b) in enumerate(zip(sizes, given, strict=True)) if axis != self.dim.value.data]
+        require(all(never_below(size, 0) for size in rest), "source is longer than input")
         return sizes
 
     def verify_(self) -> None:

@@ -10,9 +10,12 @@ from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.dim import is_symbolic
-from qcomp.frontend.builder import Builder
-from qcomp.frontend.ops.operands import compare, difference
+from qcomp.errors import QcompError
+from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
+from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.operands import choose, compare, difference
 from qcomp.frontend.ops.shape import reshape_to
+from qcomp.frontend.ops.table import op
 
 
 def has_symbols(sizes: Sequence[int]) -> bool:
@@ -34,3 +37,25 @@ def triangle_mask(b: Builder, rows: int, columns: int, diagonal: int, below: boo
         return b.constant(apart <= diagonal if below else apart >= diagonal, "bool")
     apart = difference(b, places(b, columns), reshape_to(b, places(b, rows), (rows, 1)))
     return compare(b, "le" if below else "ge", apart, diagonal)
+
+
+@op("tril.default", "triu.default")
+def triangle(b: Builder, node: Node) -> Result:
+    """What lies below or above a diagonal; 0 elsewhere."""
+    value, diagonal = b.tensor(node, "self"), b.integer(node, "diagonal", 0)
+    rows, columns = shape_of(value)[-2:]
+    kept = triangle_mask(b, rows, columns, diagonal, below="tril" in node.target)
+    return choose(b, kept, value, b.scalar(0, dtype_of(value)), dtype_of(value))
+
+
+@op("one_hot.default")
+def one_hot(b: Builder, node: Node) -> Result:
+    """1 where the number of the class is the index."""
+    value, classes = b.tensor(node, "self"), b.integer(node, "num_classes", -1)
+    if classes < 0:
+        raise QcompError(
+            "the number of classes depends on data", code="data-dependent", hint="give one_hot num_classes"
+        )
+    numbers = places(b, classes)
+    wide = reshape_to(b, b.cast(value, "int64"), (*shape_of(value), 1))
+    return b.cast(compare(b, "eq", wide, numbers), "int64")

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements picked and written by index tensors. Sizes must be known, and not depend on data."""
+"""Elements picked and written by index tensors. Sizes must not depend on data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
-from qcomp.frontend.ops.counting import triangle_mask
-from qcomp.frontend.ops.operands import choose, compare, operand, unary
+from qcomp.frontend.ops.counting import places
+from qcomp.frontend.ops.operands import choose, compare, difference, operand, total, unary
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -33,6 +36,9 @@ def static_shape(value: SSAValue) -> tuple[int, ...]:
 
 def wrapped(b: Builder, index: SSAValue, size: int) -> SSAValue:
     """Negative indices counted from the end."""
+    if is_symbolic(size):
+        number = b.cast(index, "int64")
+        return choose(b, compare(b, "lt", number, 0), total(b, number, size), number)
     return unary(b, "wrap_index", b.cast(index, "int64"), size)
 
 
@@ -44,11 +50,11 @@ def _at_least_1d(b: Builder, value: SSAValue) -> SSAValue:
 def gather(b: Builder, node: Node) -> Result:
     """input[index[i][j]][j] for dim 0; index may be shorter than input elsewhere."""
     value, index = b.tensor(node, "self"), b.tensor(node, "index")
-    sizes = static_shape(index)
+    sizes = shape_of(index)
     value, picked = _at_least_1d(b, value), b.cast(_at_least_1d(b, index), "int64")
     dim = axis_of(b.integer(node, "dim"), len(shape_of(value)))
     for axis, size in enumerate(shape_of(picked)):
-        if axis != dim and size < static_shape(value)[axis]:
+        if axis != dim and size != shape_of(value)[axis]:
             value = b.add(nn.SliceOp(value, axis, 0, size))
     return reshape_to(b, b.add(nn.GatherOp(value, picked, dim)), sizes)
 
@@ -66,7 +72,6 @@ def index_select(b: Builder, node: Node) -> Result:
     value = b.tensor(node, "self")
     shape = shape_of(value)
     wide, index = _at_least_1d(b, value), b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
-    static_shape(value)
     found = pick(b, wide, index, axis_of(b.integer(node, "dim"), len(shape)))
     return found if shape else reshape_to(b, found, ())
 
@@ -75,7 +80,6 @@ def index_select(b: Builder, node: Node) -> Result:
 def take_along_dim(b: Builder, node: Node) -> Result:
     """gather with broadcasting; without a dimension, of the flat tensor."""
     value, index = b.tensor(node, "self"), b.cast(b.tensor(node, "indices"), "int64")
-    static_shape(value)
     if node.argument("dim") is None:
         value, index = (reshape_to(b, item, (prod(shape_of(item)),)) for item in (value, index))
         return b.add(nn.GatherOp(value, index, 0))
@@ -87,7 +91,7 @@ def take_along_dim(b: Builder, node: Node) -> Result:
 def take(b: Builder, node: Node) -> Result:
     """Elements of the flat tensor."""
     value, index = b.tensor(node, "self"), b.tensor(node, "index")
-    count, sizes = prod(static_shape(value)), static_shape(index)
+    count, sizes = prod(shape_of(value)), shape_of(index)
     flat = wrapped(b, reshape_to(b, index, (prod(sizes),)), count)
     return reshape_to(b, b.add(nn.GatherOp(reshape_to(b, value, (count,)), flat, 0)), sizes)
 
@@ -104,7 +108,7 @@ class _Indexed:
                 "a mask as index makes a result whose size depends on data", code="data-dependent",
                 hint="use torch.where or a product with the mask",
             )  # fmt: skip
-        shape, axes = static_shape(value), list(found)
+        shape, axes = shape_of(value), list(found)
         if not found:
             raise QcompError("an index without tensors is not supported", code="unsupported-op")
         adjacent = axes == list(range(axes[0], axes[-1] + 1))
@@ -113,7 +117,7 @@ class _Indexed:
         self.order = [*rest[: self.first], *axes, *rest[self.first :]]
         self.sizes = tuple(shape[axis] for axis in self.order)
         self.last = self.first + len(axes)
-        self.grid = tuple(np.broadcast_shapes(*(static_shape(index) for index in found.values())))
+        self.grid = reduce(broadcast_shapes, map(shape_of, found.values()))
         self.number = self._number([found[axis] for axis in axes], [shape[axis] for axis in axes])
 
     def _number(self, indices: Sequence[SSAValue], sizes: Sequence[int]) -> SSAValue:
@@ -194,14 +198,14 @@ def _scatter(
 ) -> SSAValue:  # fmt: skip
     """scatter of a tensor, or of the number `value`, in the shape of the index."""
     base = b.tensor(node, "self")
-    sizes, dtype = static_shape(base), dtype_of(base)
+    sizes, dtype = shape_of(base), dtype_of(base)
     index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
-    picked, wide = static_shape(index), _at_least_1d(b, base)
+    picked, wide = shape_of(index), _at_least_1d(b, base)
     dim = axis_of(b.integer(node, "dim"), len(sizes))
     given = b.scalar(b.number(node, "value"), dtype) if source is None else _at_least_1d(b, b.cast(source, dtype))
     if source is not None:
         for axis, size in enumerate(picked):
-            if size < static_shape(given)[axis]:
+            if size != shape_of(given)[axis]:
                 given = b.add(nn.SliceOp(given, axis, 0, size))
     if not include_self:
         start = b.expand(b.scalar(_neutral(dtype, reduce), dtype), picked)
@@ -239,7 +243,7 @@ def scatter_reduce(b: Builder, node: Node) -> Result:
 def index_add(b: Builder, node: Node) -> Result:
     """alpha * source added to elements of one dimension."""
     base, source, alpha = b.tensor(node, "self"), b.tensor(node, "source"), b.number(node, "alpha", 1)
-    sizes = static_shape(base)
+    sizes = shape_of(base)
     wide, given = _at_least_1d(b, base), _at_least_1d(b, source)
     if alpha != 1:
         given = b.add(nn.MulOp(given, b.scalar(alpha, dtype_of(given))))
@@ -253,7 +257,7 @@ def index_add(b: Builder, node: Node) -> Result:
 def index_fill(b: Builder, node: Node) -> Result:
     """One number put at elements of one dimension."""
     base, value = b.tensor(node, "self"), operand(b, node, "value")
-    sizes = static_shape(base)
+    sizes = shape_of(base)
     wide = _at_least_1d(b, base)
     dim = axis_of(b.integer(node, "dim"), len(sizes))
     index = _at_least_1d(b, b.tensor(node, "index"))
@@ -267,19 +271,6 @@ def index_fill(b: Builder, node: Node) -> Result:
     return reshape_to(b, b.add(nn.ScatterOp(wide, spread, source, dim, "none")), sizes)
 
 
-@op("one_hot.default")
-def one_hot(b: Builder, node: Node) -> Result:
-    """1 where the number of the class is the index."""
-    value, classes = b.tensor(node, "self"), b.integer(node, "num_classes", -1)
-    if classes < 0:
-        raise QcompError(
-            "the number of classes depends on data", code="data-dependent", hint="give one_hot num_classes"
-        )
-    numbers = b.constant(np.arange(classes, dtype=np.int64), "int64")
-    wide = reshape_to(b, b.cast(value, "int64"), (*static_shape(value), 1))
-    return b.cast(compare(b, "eq", wide, numbers), "int64")
-
-
 def reordered(b: Builder, value: SSAValue, places: Places, dim: int) -> SSAValue:
     """Elements of dimension `dim` at constant places."""
     if np.array_equal(places, np.arange(shape_of(value)[dim])):
@@ -291,13 +282,21 @@ def reordered(b: Builder, value: SSAValue, places: Places, dim: int) -> SSAValue
 def flip(b: Builder, node: Node) -> Result:
     """Dimensions back to front."""
     value = b.tensor(node, "self")
-    shape = static_shape(value)
+    shape = shape_of(value)
     fixed = {"aten.fliplr.default": (1,), "aten.flipud.default": (0,)}.get(node.target)
     for dim in b.integers(node, "dims") if fixed is None else fixed:
         if shape:
             axis = axis_of(dim, len(shape))
-            value = reordered(b, value, np.arange(shape[axis])[::-1], axis)
+            value = _flipped(b, value, axis)
     return value
+
+
+def _flipped(b: Builder, value: SSAValue, axis: int) -> SSAValue:
+    """One dimension back to front."""
+    size = shape_of(value)[axis]
+    if is_symbolic(size):
+        return pick(b, value, difference(b, size - 1, places(b, size)), axis)
+    return reordered(b, value, np.arange(size)[::-1], axis)
 
 
 @op("roll.default")
@@ -327,11 +326,11 @@ def _turned(b: Builder, value: SSAValue, shift: int, axis: int) -> SSAValue:
 def rot90(b: Builder, node: Node) -> Result:
     """A plane turned by right angles."""
     value, times = b.tensor(node, "self"), b.integer(node, "k", 1) % 4
-    shape = static_shape(value)
+    shape = shape_of(value)
     first, second = (axis_of(axis, len(shape)) for axis in b.integers(node, "dims", (0, 1)))
     turned = {1: (second,), 2: (first, second), 3: (first,)}.get(times, ())
     for axis in turned:
-        value = reordered(b, value, np.arange(shape_of(value)[axis])[::-1], axis)
+        value = _flipped(b, value, axis)
     if times % 2:
         order = list(range(len(shape)))
         order[first], order[second] = second, first
@@ -344,21 +343,12 @@ def repeat_interleave(b: Builder, node: Node) -> Result:
     """Each element several times in a row; without a dimension, of the flat tensor."""
     value, times = b.tensor(node, "self"), b.integer(node, "repeats")
     if node.argument("dim") is None:
-        value = reshape_to(b, value, (prod(static_shape(value)),))
+        value = reshape_to(b, value, (prod(shape_of(value)),))
     dim = axis_of(0 if node.argument("dim") is None else b.integer(node, "dim"), len(shape_of(value)))
-    shape = static_shape(value)
+    shape = shape_of(value)
     single = reshape_to(b, value, (*shape[: dim + 1], 1, *shape[dim + 1 :]))
     spread = b.expand(single, (*shape[: dim + 1], times, *shape[dim + 1 :]))
     return reshape_to(b, spread, (*shape[:dim], shape[dim] * times, *shape[dim + 1 :]))
-
-
-@op("tril.default", "triu.default")
-def triangle(b: Builder, node: Node) -> Result:
-    """What lies below or above a diagonal; 0 elsewhere."""
-    value, diagonal = b.tensor(node, "self"), b.integer(node, "diagonal", 0)
-    rows, columns = shape_of(value)[-2:]
-    kept = triangle_mask(b, rows, columns, diagonal, below="tril" in node.target)
-    return choose(b, kept, value, b.scalar(0, dtype_of(value)), dtype_of(value))
 
 
 @op("diag_embed.default", "diag.default")

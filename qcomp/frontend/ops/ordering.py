@@ -9,9 +9,9 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic, larger
 from qcomp.frontend.builder import Builder, Number, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
-from qcomp.frontend.ops.indexing import static_shape
 from qcomp.frontend.ops.operands import (
     HALF,
     choose,
@@ -29,7 +29,7 @@ from qcomp.frontend.ops.table import op
 def _line(b: Builder, node: Node, default: int = -1) -> tuple[SSAValue, int, tuple[int, ...]]:
     """(tensor of at least one dimension, axis, original shape)"""
     value = b.tensor(node, "self")
-    shape = static_shape(value)
+    shape = shape_of(value)
     wide = value if shape else reshape_to(b, value, (1,))
     return wide, axis_of(b.integer(node, "dim", default), len(shape_of(wide))), shape
 
@@ -51,7 +51,7 @@ def argsort(b: Builder, node: Node) -> Result:
     """The places of sort; msort: its values along dimension 0."""
     if node.target == "aten.msort.default":
         value = b.tensor(node, "self")
-        return _sorted(b, value, 0, False)[0] if static_shape(value) else value
+        return _sorted(b, value, 0, False)[0] if shape_of(value) else value
     value, axis, shape = _line(b, node)
     return reshape_to(b, b.add(nn.ArgsortOp(value, axis, b.flag(node, "descending"))), shape)
 
@@ -62,7 +62,7 @@ def topk(b: Builder, node: Node) -> Result:
     value, axis, shape = _line(b, node)
     count = b.integer(node, "k")
     places = b.add(nn.ArgsortOp(value, axis, b.flag(node, "largest", True)))
-    places = b.add(nn.SliceOp(places, axis, 0, count)) if count < shape_of(value)[axis] else places
+    places = b.add(nn.SliceOp(places, axis, 0, count)) if count != shape_of(value)[axis] else places
     found = (b.add(nn.GatherOp(value, places, axis)), places)
     return [item if shape else reshape_to(b, item, ()) for item in found]
 
@@ -91,7 +91,7 @@ def _register_extreme(name: str, make: type[nn.ReduceOp], place: type[nn.ArgOp])
     def _(b: Builder, node: Node) -> Result:
         if node.argument("dim") is None:
             value = b.tensor(node, "self")
-            shape = static_shape(value)
+            shape = shape_of(value)
             found = b.add(place(reshape_to(b, value, (prod(shape),)), 0, False))
             return reshape_to(b, found, (1,) * len(shape) if b.flag(node, "keepdim") else ())
         value, axis, shape = _line(b, node)
@@ -176,6 +176,16 @@ def count_nonzero(b: Builder, node: Node) -> Result:
     return b.add(nn.SumOp(counted, axes_of(b, node, value), False)) if shape_of(value) else counted
 
 
+def _divisor(b: Builder, count: int, less: Number, dtype: str) -> SSAValue:
+    """count - less, at least 0."""
+    if not is_symbolic(count):
+        return b.scalar(float(max(count - less, 0)), dtype)
+    if int(less) == less:
+        return b.scalar(larger(count - int(less), 0), dtype)
+    left = difference(b, b.scalar(count, dtype), less)
+    return b.add(nn.ClampOp.of(left, 0.0, math.inf))
+
+
 def _moments(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, str]:
     """(variance, mean, dtype), computed in float32 for 16-bit floats."""
     value = b.tensor(node, "self")
@@ -187,12 +197,12 @@ def _moments(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, str]:
         less = int(b.flag(node, "unbiased"))
     elif node.argument("correction") is not None:
         less = b.number(node, "correction")
-    sizes = static_shape(value)
+    sizes = shape_of(value)
     count = prod(sizes[axis] for axis in axes)
     mean = b.add(nn.MeanOp(value, axes, True))
     apart = difference(b, value, mean)
     total = b.add(nn.SumOp(b.add(nn.MulOp(apart, apart)), axes, keep))
-    variance = quotient(b, total, b.scalar(float(max(count - less, 0)), dtype_of(value)))
+    variance = quotient(b, total, _divisor(b, count, less, dtype_of(value)))
     shown = mean if keep else reshape_to(b, mean, [size for axis, size in enumerate(sizes) if axis not in axes])
     return variance, shown, dtype
 

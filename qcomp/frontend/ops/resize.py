@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from math import floor
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.counting import has_symbols
+from qcomp.frontend.ops.resize_symbolic import resampled
 from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.table import op
 from qcomp.interpreter.reference import resampling
 
 Scale = float | None
+_LARGEST = 1 << 10
 
 
 def _plan(b: Builder, node: Node, spatial: int) -> tuple[SSAValue, list[int], list[Scale]]:
@@ -33,7 +38,17 @@ def _plan(b: Builder, node: Node, spatial: int) -> tuple[SSAValue, list[int], li
         raise QcompError("resizing without size and scale", code="malformed-graph")
     if size is not None:
         return value, list(b.sizes(node, "output_size", spatial)), scales
-    return value, [floor(one * by) for one, by in zip(old, scales, strict=True) if by is not None], scales
+    return value, [_scaled(one, by) for one, by in zip(old, scales, strict=True) if by is not None], scales
+
+
+def _scaled(size: int, by: float) -> int:
+    """floor(size * by). Raises QcompError for a size that depends on symbols times a number that is not simple."""
+    if not is_symbolic(size):
+        return floor(size * by)
+    ratio = Fraction(by).limit_denominator(_LARGEST)
+    if float(ratio) != by:
+        raise QcompError(f"a size {size} times {by} is not supported", code="dynamic-shape", hint="use a whole factor")
+    return size * ratio.numerator // ratio.denominator
 
 
 def _scales(b: Builder, node: Node, spatial: int) -> list[Scale]:
@@ -57,6 +72,8 @@ def upsample_nearest(b: Builder, node: Node) -> Result:
     """Elements as they are."""
     value, sizes, scales = _plan(b, node, _spatial(node))
     exact = "exact" in node.target
+    if has_symbols((*shape_of(value)[2:], *sizes)):
+        return resampled(b, value, sizes, scales, False, "exact" if exact else "nearest")
     for axis, (size, scale) in reversed(list(enumerate(zip(sizes, scales, strict=True), 2))):
         places = resampling.nearest(shape_of(value)[axis], size, scale, exact)
         if list(places) != list(range(shape_of(value)[axis])):
@@ -83,6 +100,12 @@ def resized(b: Builder, node: Node, value: SSAValue, sizes: Sequence[int], scale
         raise QcompError(f"resizing of {dtype} with weights is not supported", code="unsupported-dtype")
     mode, align = "cubic" if "cubic" in node.target else "linear", b.flag(node, "align_corners")
     kind = np.float64 if dtype == "float64" else np.float32
+    if has_symbols((*shape_of(value)[2:], *sizes)):
+        smooth = node.target.partition(".")[2].partition(".")[0].endswith("_aa")
+        if smooth or mode == "cubic":
+            what = "antialiased" if smooth else mode
+            raise QcompError(f"{what} resizing of symbolic sizes is not supported", code="dynamic-shape", hint=FIX)
+        return resampled(b, value, sizes, scales, align, "linear")
     for axis, (size, scale) in reversed(list(enumerate(zip(sizes, scales, strict=True), 2))):
         old = shape_of(value)[axis]
         if node.target.partition(".")[2].partition(".")[0].endswith("_aa"):

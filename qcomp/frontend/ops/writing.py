@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import ints
+from qcomp.dialects.nn.base import broadcast_shapes, ints
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
@@ -152,7 +152,7 @@ def index_put(b: Builder, node: Node) -> Result:
     moved = permute_to(b, base, order)
     sizes = shape_of(moved)
     last = first + len(axes)
-    grid = np.broadcast_shapes(*(shape_of(value) for value in found.values()))
+    grid = reduce(broadcast_shapes, map(shape_of, found.values()))
     flat = reshape_to(b, moved, (*sizes[:first], prod(sizes[first:last]), *sizes[last:]))
     values = b.cast(b.tensor(node, "values"), dtype_of(base))
     values = b.expand(values, (*sizes[:first], *grid, *sizes[last:]))

@@ -101,7 +101,8 @@ def _lines(x: Array, axes: Sequence[int]) -> Array:
     """[kept..., elements]: what is reduced in row-major order."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     moved = np.transpose(x, (*kept, *sorted(axes)))
-    return moved.reshape(*moved.shape[: len(kept)], -1) if moved.size else moved.reshape(*moved.shape[: len(kept)], 0)
+    count = int(np.prod(moved.shape[len(kept) :], dtype=np.int64))
+    return moved.reshape(*moved.shape[: len(kept)], count)
 
 
 def product(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
@@ -115,7 +116,7 @@ def product(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
 def smallest(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
     """Smallest element; NaN if there is one; the first one of 0.0 and -0.0."""
     lines = _lines(x, axes)
-    if lines.shape[-1] == 0:
+    if 0 in (x.shape[axis] for axis in axes):
         raise QcompError("the smallest of no elements", code="shape")
     result = np.take_along_axis(lines, np.argmin(lines, axis=-1)[..., None], -1)[..., 0]
     return np.expand_dims(result, tuple(axes)) if keepdim else result

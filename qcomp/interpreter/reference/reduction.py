@@ -22,7 +22,6 @@ from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.elementwise import maximum
-from qcomp.interpreter.reference.integer_plan import largest_distance
 from qcomp.interpreter.reference.quantize import quantize
 
 PARTIALS = 16
@@ -81,8 +80,7 @@ def largest(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
 
 
 def sum_codes(codes: Array, axes: Sequence[int], keepdim: bool, source: Encoding) -> Array:
-    """The exact sum of `q - zero_point` over `axes`. Raises QcompError "not-integer" when int32 may not hold it."""
-    check_average(element_count(codes.shape, axes), source)
+    """The exact sum of `q - zero_point` over `axes`, int64."""
     centred = codes.astype(np.int64) - source.zero_point
     return np.add.reduce(centred, axis=tuple(axes), keepdims=keepdim)
 
@@ -92,16 +90,6 @@ def average_codes(sums: Array, count: Array | int, source: Encoding, output: Enc
     with np.errstate(over="ignore"):
         real = sums.astype(np.float32) * np.float32(source.scale) / np.asarray(count).astype(np.float32)
     return real if output is None else quantize(real, output)
-
-
-def check_average(elements: int, source: Encoding) -> None:
-    """Raise QcompError "not-integer" unless a sum of that many codes, zero point taken off, fits int32."""
-    if elements * largest_distance(source) >= 2**31:
-        raise QcompError(
-            f"int32 accumulator overflows: {elements} codes of {source.width} bits are summed",
-            code="not-integer",
-            hint="leave the op between dequantize and quantize",
-        )
 
 
 def element_count(shape: Sequence[int], axes: Sequence[int]) -> int:

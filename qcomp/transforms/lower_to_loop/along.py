@@ -6,20 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, LocationAttr, i8, i64
+from xdsl.dialects.builtin import LocationAttr, i8, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from qcomp.dialects import loop, nn
-from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects import nn
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.element import is_float, ui8
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.functions import logaddexp
-from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
@@ -53,7 +51,7 @@ def indices_over(b: Builder, stack: ExitStack, sizes: Sequence[int], but: Sequen
     """Open loops over all dimensions but some, where the index stays 0."""
     found: Places = [0] * len(sizes)
     for axis, size in enumerate(sizes):
-        if axis not in but and size > 1:
+        if axis not in but and size != 1:
             found[axis] = stack.enter_context(b.loop(0, size)).index
     return found
 
@@ -75,7 +73,7 @@ def _check_indices(indices: Buffer, size: int) -> None:
         raise QcompError("an index into a dimension without elements", code="shape")
 
 
-@lowers(nn.GatherOp, any_element=True)
+@lowers(nn.GatherOp, any_element=True, symbolic=True)
 def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
     """A copy per index, of a row where indices broadcast along the last dimension."""
     where, dim = op.location, op.dim.value.data
@@ -105,7 +103,7 @@ def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
     run(lowering, op, "gather", (dim, lanes), [source, picked, target], body)
 
 
-@lowers(nn.ScatterOp, any_element=True, in_float32=lambda op: op.reduce.data != "none")
+@lowers(nn.ScatterOp, any_element=True, symbolic=True, in_float32=lambda op: op.reduce.data != "none")
 def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
     """A copy of the input, then the elements of source in order."""
     where, dim, reduce = op.location, op.dim.value.data, op.reduce.data
@@ -119,7 +117,7 @@ def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
     source = recoded(lowering, lowering.row_major(op.source, where), target.encoding, where)
     picked = lowering.row_major(op.indices, where)
     copy(lowering, base, target, where)
-    if not prod(source.sizes):
+    if 0 in source.sizes:
         return
     _check_indices(picked, base.sizes[dim])
 
@@ -151,7 +149,7 @@ def _combined(m: Reals, kind: str, old: SSAValue, new: SSAValue) -> SSAValue:
             return m.smaller(old, new)
 
 
-@lowers(nn.ScanOp, any_element=True)
+@lowers(nn.ScanOp, any_element=True, symbolic=True)
 def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
     """The total so far is carried from element to element."""
     where, dim, kind = op.location, op.dim.value.data, op.kind.data
@@ -164,6 +162,7 @@ def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
         def body(b: Builder, values: Sequence[SSAValue]) -> None:
             x, y = values
             with ExitStack() as stack:
+                stack.enter_context(b.unless_empty(source.sizes[dim]))
                 places = indices_over(b, stack, source.sizes, (dim,))
                 first = as_held(b, b.load(x, at(places, dim, 0)), element)
                 zero = b.integer(0, (), i64)
@@ -218,104 +217,7 @@ def result_of(lowering: Lowering, value: SSAValue, element: Attribute, where: Lo
         yield target
 
 
-@lowers(nn.ArgsortOp, any_element=True)
-def lower_argsort(lowering: Lowering, op: nn.ArgsortOp) -> None:
-    """Merge sort from below: runs of 1, 2, 4 ... indices are merged from one line into another and back."""
-    where, dim, descending = op.location, op.dim.value.data, bool(op.descending.value.data)
-    source, element = in_order(lowering, lowering.row_major(op.input, where), op, "max")
-    target = lowering.define(op.result, where, Layout(False))
-    size = source.sizes[dim]
-    line = (size,)
-    scratch = Buffer(lowering.allocate(memref_of(i64, line), where), line, Layout(False), None, i64)
-    widths = [1 << step for step in range(max(size - 1, 0).bit_length())]
-
-    def body(b: Builder, values: Sequence[SSAValue]) -> None:
-        x, other, y = values
-        with ExitStack() as stack:
-            places = indices_over(b, stack, source.sizes, (dim,))
-
-            def in_y(index: Index | int) -> tuple[SSAValue, Places]:
-                return y, at(places, dim, index)
-
-            def in_scratch(index: Index | int) -> tuple[SSAValue, Places]:
-                return other, [index]
-
-            lines = [in_y, in_scratch]
-            now = len(widths) % 2
-            with b.loop(0, size) as nest:
-                b.store(b.add(arith.IndexCastOp(b.value(nest.index), i64)), *lines[now](nest.index))
-            for width in widths:
-                merge = _Merge(b, element, descending, size, lambda row: b.load(x, at(places, dim, row)))
-                merge.runs(width, lines[now], lines[1 - now])
-                now = 1 - now
-
-    run(lowering, op, "argsort", (dim, descending, str(element)), [source, scratch, target], body)
-
-
-Line = Callable[[Index | int], tuple[SSAValue, Places]]
-
-
-class _Merge:
-    def __init__(
-        self, b: Builder, element: Attribute, descending: bool, size: int, element_at: Callable[[Index], SSAValue]
-    ):
-        self.b, self.element, self.descending, self.size = b, element, descending, size
-        self.element_at = element_at
-        self.m = algebra(b, (), element)
-
-    def runs(self, width: int, source: Line, target: Line) -> None:
-        """Merge all pairs of neighbouring runs of `width` indices."""
-        b = self.b
-        with b.loop(0, self.size, 2 * width) as pair:
-            low = b.add(arith.IndexCastOp(b.value(pair.index), i64))
-            middle, high = self._end(low, width), self._end(low, 2 * width)
-            with b.loop(pair.index, [pair.index + 2 * width, self.size], carry=[low, middle]) as nest:
-                left, right = nest.carried
-                chosen, step = self._choose(source, left, right, middle, high)
-                b.store(chosen, *target(nest.index))
-                back = b.add(arith.SubiOp(self._number(1), step))
-                nest.carry(b.add(arith.AddiOp(left, back)), b.add(arith.AddiOp(right, step)))
-
-    def _choose(
-        self, source: Line, left: SSAValue, right: SSAValue, middle: SSAValue, high: SSAValue
-    ) -> tuple[SSAValue, SSAValue]:
-        """The index that comes next, and 1 when it is of the right run."""
-        b = self.b
-        first, second = (b.load(*source(self._row(place))) for place in (left, right))
-        before = self._before(self._value(second), self._value(first))
-        zero, one = self._number(0), self._number(1)
-        taken = self._select("lt", right, high, before, zero)
-        taken = self._select("ge", left, middle, one, taken)
-        return self._select("ne", taken, zero, second, first), taken
-
-    def _before(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        """1 when x comes before y and is no equal of it: NaN is the largest."""
-        zero, one = self._number(0), self._number(1)
-        if self.descending:
-            of_numbers = self._select("gt", x, y, one, zero)
-            return self._select("ne", x, x, self._select("ne", y, y, zero, one), of_numbers)
-        of_numbers = self._select("lt", x, y, one, zero)
-        return self._select("ne", y, y, self._select("ne", x, x, zero, one), of_numbers)
-
-    def _value(self, index: SSAValue) -> SSAValue:
-        return as_held(self.b, self.element_at(self._row(index)), self.element)
-
-    def _row(self, place: SSAValue) -> Index:
-        last = self.b.add(arith.MinSIOp(place, self._number(self.size - 1)))
-        return Index(((self.b.add(arith.IndexCastOp(last, IndexType())), 1),))
-
-    def _end(self, low: SSAValue, width: int) -> SSAValue:
-        far = self.b.add(arith.AddiOp(low, self._number(width)))
-        return self.b.add(arith.MinSIOp(far, self._number(self.size)))
-
-    def _select(self, predicate: str, x: SSAValue, y: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        return self.b.add(loop.SelectOp(self.b.add(loop.CompareOp(predicate, x, y)), yes, no))
-
-    def _number(self, value: int) -> SSAValue:
-        return self.b.integer(value, (), i64)
-
-
-@lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, any_element=True)
+@lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, any_element=True, symbolic=True)
 def lower_search(lowering: Lowering, op: nn.ReduceOp) -> None:
     """One element after the other, in row-major order."""
     kinds: dict[type[Operation], str] = {
@@ -327,8 +229,6 @@ def lower_search(lowering: Lowering, op: nn.ReduceOp) -> None:
 def reduce_in_order(lowering: Lowering, op: nn.ReduceOp, kind: str) -> None:
     """Emit a reduction of elements of any type, one after the other; an extreme starts from the first."""
     where = op.location
-    if any(is_symbolic(size) for size in static_shape(op.input)):
-        raise QcompError(f"{op.name} of symbolic sizes in order is not lowered to loops", code="lower")
     source, element = in_order(lowering, lowering.row_major(op.input, where), op, kind.removeprefix("arg"))
     result = element if encoding_of(op.result.type) is not None else real_element(op.result)
     axes, keepdim = op.axes, bool(op.keepdim.value.data)

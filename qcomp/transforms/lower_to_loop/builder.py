@@ -148,6 +148,15 @@ class Builder:
         self.do(op)
         nest.results = op.outputs
 
+    @contextmanager
+    def unless_empty(self, size: int) -> Generator[None]:
+        """A block that runs unless `size`, which may depend on symbols, is 0."""
+        if not is_symbolic(size):
+            yield
+            return
+        with self.loop(0, [1, size]):
+            yield
+
     def size(self, size: int) -> SSAValue:
         """A size that depends on symbols as an index, computed once at the start."""
         if size not in self._sizes:

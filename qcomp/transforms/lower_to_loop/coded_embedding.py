@@ -69,7 +69,7 @@ def indices_of(lowering: Lowering, op: nn.EmbeddingOp) -> Buffer:
 
 def clamped_row(b: Builder, number: SSAValue, rows: int) -> Index:
     """A loaded integer as an index that lies in 0..rows-1."""
-    low, high = (b.integer(edge, (), number.type) for edge in (0, rows - 1))
+    low, high = (b.count(edge, number.type) for edge in (0, rows - 1))
     inside = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(number, low)), high))
     return Index(((b.add(arith.IndexCastOp(inside, IndexType())), 1),))
 

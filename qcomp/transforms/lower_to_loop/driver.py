@@ -32,7 +32,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from qcomp.backend.target import Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
-from qcomp.dialects.dim import is_symbolic, larger
+from qcomp.dialects.dim import FIX, is_symbolic, larger
 from qcomp.dialects.dims import declare_symbols, declared_symbols, memref_of, sizes_of
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
@@ -222,7 +222,7 @@ class Lowering:
         if type(op) not in _SYMBOLIC and any(is_symbolic(size) for sizes in shapes for size in sizes):
             raise QcompError(
                 f"the kernel of {op.name} needs static sizes", code="lower",
-                hint="give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims",
+                hint=FIX,
             )  # fmt: skip
         if not nn.is_control(op) and 0 in static_shape(op.results[0]):
             self.define(op.results[0], op.location, Layout(False))

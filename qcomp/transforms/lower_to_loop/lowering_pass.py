@@ -22,7 +22,7 @@ _TOPICS = (
     "writing",
     "along", "binary", "functions",
     "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
-    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "sizes", "softmax",
+    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "sizes", "softmax", "sorting",
     "transposed", "unary",
 )  # fmt: skip
 

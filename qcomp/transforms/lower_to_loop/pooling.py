@@ -25,7 +25,6 @@ from qcomp.dialects.element import integer_range
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
-from qcomp.interpreter.reference.reduction import check_average
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
@@ -125,8 +124,6 @@ def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
         counts = np.array([math.prod(kernel_size) if divisor is None else divisor])
     elif not any(map(is_symbolic, sizes)):
         counts = average_counts(sizes, window, include, divisor)
-    if source.encoding is not None:
-        check_average(math.prod(kernel_size), source.encoding)
     _pool(lowering, op, "sum", source, target, op.dilation_sizes, counts)
 
 

@@ -59,20 +59,20 @@ class RecurrentKernel:
         return self.state + (self.units if self.kind == "lstm" else 0)
 
 
-@lowers(nn.LstmOp)
+@lowers(nn.LstmOp, symbolic=True)
 def lower_lstm(lowering: Lowering, op: nn.LstmOp) -> None:
     """Hidden and cell state side by side in the result."""
     held = None if op.projection is None else _constant(lowering, op.projection)
     _lower(lowering, op, "lstm", [op.hidden, op.cell], held)
 
 
-@lowers(nn.GruOp)
+@lowers(nn.GruOp, symbolic=True)
 def lower_gru(lowering: Lowering, op: nn.GruOp) -> None:
     """The gates of the input and of the hidden state are kept apart."""
     _lower(lowering, op, "gru", [op.hidden], None)
 
 
-@lowers(nn.RnnOp)
+@lowers(nn.RnnOp, symbolic=True)
 def lower_rnn(lowering: Lowering, op: nn.RnnOp) -> None:
     """One gate."""
     _lower(lowering, op, op.nonlinearity.data, [op.hidden], None)
@@ -141,8 +141,9 @@ def _build(spec: RecurrentKernel, name: str, where: LocationAttr) -> FuncOp:
     arguments.append(("y", memref_of(f32, (spec.time, spec.batch, spec.width))))
     func, b, values = kernel(name, arguments, where)
     layer = _Layer(spec, b, dict(zip([hint for hint, _ in arguments], values, strict=True)))
-    layer.step(Index.of(spec.time - 1 if spec.reverse else 0), None)
-    if spec.time > 1:
+    with b.unless_empty(spec.time):
+        layer.step(Index.of(spec.time - 1 if spec.reverse else 0), None)
+    if spec.time != 1:
         with b.loop(1, spec.time) as nest:
             now = nest.index * -1 + (spec.time - 1) if spec.reverse else nest.index
             layer.step(now, now + (1 if spec.reverse else -1))
@@ -181,7 +182,7 @@ class _Layer:
         """One step at time `now`, from the state at `before`; None: the initial one."""
         spec, b = self.spec, self.b
         with ExitStack() as stack:
-            row = stack.enter_context(b.loop(0, spec.batch, kind="parallel")).index if spec.batch > 1 else Index()
+            row = stack.enter_context(b.loop(0, spec.batch, kind="parallel")).index if spec.batch != 1 else Index()
             for part in _paired(chunks(spec.units, f32, spec.lanes)):
                 with b.loop(part.start, part.stop, part.step) as unit:
                     self._units(now, before, row, unit.index, part)

@@ -14,16 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, f32, i8, i64
+from xdsl.dialects.builtin import LocationAttr, f32, i8, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
-from qcomp.dialects.dim import is_symbolic
-from qcomp.dialects.dims import memref_of
+from qcomp.dialects.binding import symbol_ranges
+from qcomp.dialects.dim import bounds, is_symbolic
+from qcomp.dialects.dims import declared_symbols, memref_of
 from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
-from qcomp.interpreter.reference.reduction import PARTIALS, check_average
+from qcomp.interpreter.reference.integer_plan import largest_distance
+from qcomp.interpreter.reference.reduction import PARTIALS
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
 from qcomp.transforms.lower_to_loop.along import reduce_in_order
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
@@ -39,7 +41,7 @@ from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_
 class ReductionKernel:
     """All that the code depends on. axes: reduced dimensions; keep: the input's dimension of each one of the result.
 
-    divisor: of sums; 1 for none.
+    divisor: of sums; 1 for none. wide: sums of codes are held in 64 bits, one element after the other.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class ReductionKernel:
     target_codes: Codes | None
     divisor: int
     lanes: int
+    wide: bool = False
 
     @property
     def last(self) -> int:
@@ -86,22 +89,22 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
     kind = "max" if isinstance(op, nn.AmaxOp) else "add"
     target = lowering.define(op.result, op.location)
     count = math.prod([source.sizes[axis] for axis in op.axes])
-    _check(kind, source, target, count)
+    wide = _check(lowering, kind, source, target, count)
     keepdim = bool(op.keepdim.value.data)
     keep = tuple(dim for dim in range(len(source.sizes)) if keepdim or dim not in op.axes)
     spec = ReductionKernel(
         kind, Seen.of(source), Seen.of(target), op.axes, keep,
         None if source.encoding is None else Codes.of(source.encoding),
         None if target.encoding is None else Codes.of(target.encoding),
-        count if isinstance(op, nn.MeanOp) else 1, lowering.target.lanes,
+        count if isinstance(op, nn.MeanOp) else 1, 1 if wide else lowering.target.lanes, wide,
     )  # fmt: skip
     arguments = [source.value, target.value]
     name = op.name.removeprefix("nn.")
     lowering.call(spec, name, lambda symbol: _build(spec, symbol, op.location), arguments, op.location)
 
 
-def _check(kind: str, source: Buffer, target: Buffer, count: int) -> None:
-    """Raise QcompError for what is not lowered."""
+def _check(lowering: Lowering, kind: str, source: Buffer, target: Buffer, count: int) -> bool:
+    """Whether sums need 64 bits. Raises QcompError for what is not lowered."""
     if any(str(buffer.element) not in ("f32", "i8") for buffer in (source, target)):
         raise QcompError("reductions of integers are not lowered to loops", code="lower")
     if source.encoding is None and str(source.element) != "f32":
@@ -111,9 +114,9 @@ def _check(kind: str, source: Buffer, target: Buffer, count: int) -> None:
     if kind == "max" and source.encoding != target.encoding:
         raise QcompError("amax between different encodings is not lowered", code="lower")
     if kind == "add" and source.encoding is not None:
-        if is_symbolic(count):
-            raise QcompError("sums of codes need static sizes", code="lower")
-        check_average(count, source.encoding)
+        most = bounds(count, symbol_ranges(declared_symbols(lowering.source)))[1]
+        return most * largest_distance(source.encoding) >= 2**31
+    return False
 
 
 def _build(spec: ReductionKernel, name: str, where: LocationAttr) -> FuncOp:
@@ -141,13 +144,15 @@ class _Reduction:
                 if dim != lane and sizes[dim] != 1:
                     indices[dim] = stack.enter_context(b.loop(0, sizes[dim], kind="parallel")).index
             if lane is None:
-                b.store(self._finish(self._across(self._source(indices))), self.y, place(spec.target, indices))
+                found = (self._one_by_one if spec.wide else self._across)(self._source(indices))
+                b.store(self._finish(found), self.y, place(spec.target, indices))
                 return
             element = i8 if spec.source_codes is not None and spec.kind == "max" and self._flat(lane) else f32
             for part in chunks(sizes[lane], element, spec.lanes):
                 with b.loop(part.start, part.stop, part.step, kind="parallel") as nest:
                     indices[lane] = nest.index
-                    result = self._finish(self._along(self._source(indices), part))
+                    source = self._source(indices)
+                    result = self._finish(self._one_by_one(source) if spec.wide else self._along(source, part))
                     store_lanes(b, result, self.y, spec.target, indices, lane, part.shape, part.valid)
 
     def _flat(self, lane: int) -> bool:
@@ -160,6 +165,21 @@ class _Reduction:
         for own, index in zip(self.spec.keep, indices, strict=True):
             found[own] = 0 if own in self.spec.axes else index
         return found
+
+    def _one_by_one(self, indices: list[Index | int]) -> SSAValue:
+        """A sum of codes in 64 bits."""
+        spec, b = self.spec, self.b
+        codes, size = spec.source_codes, spec.source.sizes[spec.last]
+        assert codes is not None
+
+        def inner(acc: Tiles) -> Tiles:
+            with b.loop(0, size, carry=acc) as nest:
+                indices[spec.last] = nest.index
+                code = b.add(loop.ExtendOp(b.load(self.x, place(spec.source, indices)), codes.unsigned))
+                nest.carry(b.add(arith.AddiOp(nest.carried[0], b.add(arith.ExtSIOp(code, i64)))))
+            return nest.results
+
+        return self._outer(list(spec.axes[:-1]), indices, [b.integer(0, (), i64)], inner)[0]
 
     def _across(self, indices: list[Index | int]) -> SSAValue:
         """A scalar: partial results in the lanes of one tile, then halved."""
@@ -242,14 +262,17 @@ class _Reduction:
         if spec.kind == "max":
             return b.add(loop.NarrowOp(acc, codes.low, codes.high)) if codes is not None and spec.across else acc
         if codes is not None:
-            count = math.prod([spec.source.sizes[axis] for axis in spec.axes])
-            # Sums of codes may wrap; without their zero points they are proved to fit.
-            zeros = (codes.zero_point * count + 2**31) % 2**32 - 2**31
-            acc = b.add(loop.ToFloatOp(b.add(arith.SubiOp(acc, b.integer(zeros, shape)))))
+            acc = b.add(loop.ToFloatOp(b.add(arith.SubiOp(acc, self._zeros(codes, shape)))))
             acc = b.add(arith.MulfOp(acc, b.real(codes.scale, shape)))
-        if is_symbolic(spec.divisor):
-            number = b.add(arith.IndexCastOp(b.size(spec.divisor), i64))
-            acc = b.add(arith.DivfOp(acc, b.broadcast(b.add(loop.ToFloatOp(number)), shape)))
-        elif spec.divisor != 1 or codes is not None:
-            acc = b.add(arith.DivfOp(acc, b.real(float(np.float32(spec.divisor)), shape)))
+        if spec.divisor != 1 or codes is not None:
+            acc = b.add(arith.DivfOp(acc, b.real_count(spec.divisor, shape)))
         return quantized(b, acc, spec.target_codes)
+
+    def _zeros(self, codes: Codes, shape: tuple[int, ...]) -> SSAValue:
+        """The zero points of all that is summed; like the sum it may wrap in 32 bits, their difference does not."""
+        spec, b = self.spec, self.b
+        count = math.prod([spec.source.sizes[axis] for axis in spec.axes])
+        if not is_symbolic(count) and not spec.wide:
+            return b.integer((codes.zero_point * count + 2**31) % 2**32 - 2**31, shape)
+        zeros = b.add(arith.MuliOp(b.count(count), b.integer(codes.zero_point, (), i64)))
+        return zeros if spec.wide else b.broadcast(b.add(arith.TruncIOp(zeros, i32)), shape)

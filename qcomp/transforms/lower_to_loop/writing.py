@@ -63,7 +63,7 @@ def _beside(value: SSAValue, block: Block | None) -> bool:
     return (value.block if isinstance(value, BlockArgument) else value.owner.parent_block()) is block  # pyright: ignore
 
 
-@lowers(nn.InsertSliceOp, any_element=True)
+@lowers(nn.InsertSliceOp, any_element=True, symbolic=True)
 def lower_insert_slice(lowering: Lowering, op: nn.InsertSliceOp) -> None:
     """A copy of the source into its place."""
     target = written_over(lowering, op)
@@ -72,7 +72,7 @@ def lower_insert_slice(lowering: Lowering, op: nn.InsertSliceOp) -> None:
     rank = len(source.sizes)
     offsets = [start if axis == dim else 0 for axis in range(rank)]
     steps = [step if axis == dim else 1 for axis in range(rank)]
-    if prod(source.sizes):
+    if 0 not in source.sizes:
         move(
             lowering, source, target, op.location, "insert", source.sizes, range(rank), None, None, offsets, steps
         )  # fmt: skip
@@ -91,7 +91,7 @@ class IndexCopyKernel:
     lanes: int
 
 
-@lowers(nn.IndexCopyOp, any_element=True)
+@lowers(nn.IndexCopyOp, any_element=True, symbolic=True)
 def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     """A copy of a row per index, in order; an index beyond either end is taken for that end."""
     where = op.location
@@ -103,7 +103,7 @@ def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     dim = op.dim.value.data
     outer, rows, size = prod(target.sizes[:dim]), target.sizes[dim], prod(target.sizes[dim + 1 :])
     count = source.sizes[dim]
-    if not prod(source.sizes):
+    if 0 in source.sizes:
         return
     lanes = lowering.target.lanes if str(source.element) in IN_LANES else 1
     spec = IndexCopyKernel(outer, rows, size, count, str(source.element), str(indices.element), lanes)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from dynamic_models import Sample
-from symbolic_models import NETWORKS
+from symbolic_models import NETWORKS, STATEFUL
 from torch.export import export
 
 import qcomp
@@ -55,3 +55,17 @@ def test_loops_mean_what_the_reference_means(name: str):
     for sizes in sample.sizes[:2]:
         inputs = [value.numpy() for value in sample.inputs(*sizes)]
         close(qcomp.interpret(loops, *inputs), qcomp.interpret(emitted.module, *inputs), sizes)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", STATEFUL)
+def test_state_goes_on_from_size_to_size(name: str, target: str):
+    sample = STATEFUL[name]()
+    artifact = qcomp.compile(exported(sample, strict=target == "native"), target=target)
+    for _ in range(2):
+        model = STATEFUL[name]().model
+        with torch.no_grad():
+            for sizes in sample.sizes:
+                inputs = sample.inputs(*sizes)
+                close(artifact(*inputs), model(*inputs), sizes)
+        artifact.reset()
