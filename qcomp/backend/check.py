@@ -18,8 +18,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from qcomp.backend.compile import emit_module, import_program
 from qcomp.backend.target import find_target
+from qcomp.dialects.specialize import specialize
 from qcomp.errors import QcompError
 from qcomp.refusals import Refusal, RefusalError, printable, refusal_of, refused_kinds
+from qcomp.transforms.specialize_dims import resolve
 
 FORMAT_VERSION = 1
 """Of `Check.to_json`."""
@@ -76,14 +78,18 @@ def error_json(program: str, target: str, error: QcompError) -> dict[str, Any]:
 
 
 def check_program(
-    program: object, target: str = "native", example_inputs: Sequence[object] | None = None, opt_level: int = 3
-) -> Check:
+    program: object, target: str = "native", example_inputs: Sequence[object] | None = None, opt_level: int = 3,
+    dims: Mapping[str, int] | None = None,
+) -> Check:  # fmt: skip
     """Everything in `program`, which is what `qcomp.compile` takes, that it would refuse for `target`.
 
-    Raises QcompError for a program that cannot be read at all and for an unknown target.
+    dims: sizes of symbols, as for `qcomp.compile`. What import refuses of symbolic sizes it refuses before they are
+    fixed. Raises QcompError for a program that cannot be read at all, an unknown target and names that are no symbols.
     """
     name = find_target(target).name
     module, refusals = _imported(program, example_inputs)
+    if dims:
+        specialize(module, resolve(module, dims))
     try:
         emitted = emit_module(module, target, opt_level, "net")
     except RefusalError as error:

@@ -101,7 +101,7 @@ def emit(
     except RefusalError:
         from qcomp.backend.check import check_program
 
-        raise check_program(program, target, example_inputs, opt_level).error() from None
+        raise check_program(program, target, example_inputs, opt_level, dims).error() from None
     if dims:
         specialize(module, resolve(module, dims))
     return emit_module(module, target, opt_level, name or title, verify)

@@ -103,7 +103,10 @@ class Builder:
 
     def nested(self, graph: Graph, block: Block) -> Builder:
         """A builder of a subgraph."""
-        inner = Builder(graph, block, self.symbols, shared=self.shared, outer=self, import_body=self.import_body)
+        inner = Builder(
+            graph, block, self.symbols, bindable=self.bindable, shared=self.shared, outer=self,
+            import_body=self.import_body,
+        )  # fmt: skip
         inner._constants = dict(self._constants)
         return inner
 

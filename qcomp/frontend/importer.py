@@ -98,7 +98,9 @@ class _Importer:
         try:
             if self.functional.written:
                 raise QcompError("a subgraph that writes to its inputs is not supported", code="unsupported-op")
-            names = [entry.value.name for entry in graph.inputs if isinstance(entry.value, Ref)]
+            given = [entry.value.name for entry in graph.inputs if isinstance(entry.value, Ref)]
+            # Sizes are known by their symbols; see `ops.control`.
+            names = [name for name in given if not isinstance(graph.values.get(name), ScalarMeta)]
             if len(names) != len(inputs):
                 raise QcompError(f"a subgraph of {len(names)} inputs is given {len(inputs)}", code="malformed-graph")
             self.builder.values.update(zip(names, inputs, strict=True))

@@ -211,15 +211,16 @@ def settle(model: nn.Module, inputs: Inputs) -> nn.Module:
     return model.requires_grad_(False)
 
 
-def quantize(model: nn.Module, inputs: Inputs, quantizer: str = "xnnpack", strict: bool = True) -> tuple[
-    torch.fx.GraphModule, torch.fx.GraphModule
-]:  # fmt: skip
-    """`model` prepared and calibrated on `inputs`, and the same converted."""
+def quantize(
+    model: nn.Module, inputs: Inputs, quantizer: str = "xnnpack", strict: bool = True, dims: Any = None
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:  # fmt: skip
+    """`model` prepared and calibrated on `inputs`, and the same converted. dims: its dynamic_shapes."""
     import copy
 
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    prepared = prepare_pt2e(torch.export.export(model, inputs, strict=strict).module(), make_quantizer(quantizer))
+    exported = torch.export.export(model, inputs, strict=strict, dynamic_shapes=dims)
+    prepared = prepare_pt2e(exported.module(), make_quantizer(quantizer))
     with torch.no_grad():
         prepared(*inputs)
     return prepared, convert_pt2e(copy.deepcopy(prepared))

@@ -8,9 +8,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from qcomp.errors import QcompError
-from tools.benchmark import importing, kernels, layers, models
+from tools.benchmark import importing, kernels, layers, models, symbolic
 
-_BENCHMARKS = {"kernels": kernels, "layers": layers, "models": models, "import": importing}
+_BENCHMARKS = {
+    "kernels": kernels, "layers": layers, "models": models, "import": importing, "symbolic": symbolic,
+}  # fmt: skip
 
 
 def main() -> int:

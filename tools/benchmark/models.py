@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
                 start = time.perf_counter()
                 artifact = qcomp.compile(program, target=args.target, name=name)
                 seconds = time.perf_counter() - start
-                least, median = _time(artifact, inputs, args.seconds)
+                least, median = timed(artifact, inputs, args.seconds)
                 macs = sum(row["macs"] for row in artifact.report()["ops"])
                 print(
                     f"{compiler:10} {name:14} {kind:5} {macs / 1e6:8.2f} {least * 1e3:9.4f} {median * 1e3:9.4f}"
@@ -57,24 +57,29 @@ def run(args: Namespace) -> int:
     return 0
 
 
+def networks() -> Any:
+    """The module of test/support that builds networks."""
+    support = str(Path(__file__).parents[2] / "test" / "support")
+    if support not in sys.path:
+        sys.path.append(support)
+    return importlib.import_module("networks")
+
+
 def _programs(name: str, quantizer: str) -> dict[str, tuple[object, list[Array]]]:
     """The network as exported programs in float and quantized, each with its inputs."""
     import torch
 
-    support = str(Path(__file__).parents[2] / "test" / "support")
-    if support not in sys.path:
-        sys.path.append(support)
-    networks: Any = importlib.import_module("networks")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model, example = networks.build(name), (torch.randn(SHAPES[name], generator=torch.Generator().manual_seed(1)),)
-        _, converted = networks.quantize(model, example, quantizer)
+        example = (torch.randn(SHAPES[name], generator=torch.Generator().manual_seed(1)),)
+        model = networks().build(name)
+        _, converted = networks().quantize(model, example, quantizer)
         exported = {"float": torch.export.export(model, example), "int8": torch.export.export(converted, example)}
     arrays: list[Array] = [value.numpy() for value in example]
     return {kind: (program, arrays) for kind, program in exported.items()}
 
 
-def _time(artifact: Artifact, inputs: list[Array], seconds: float) -> tuple[float, float]:
+def timed(artifact: Artifact, inputs: list[Array], seconds: float) -> tuple[float, float]:
     """Least and median time of a call, in bursts under SCHED_FIFO where that is allowed."""
     times: list[float] = []
     artifact.run(inputs)

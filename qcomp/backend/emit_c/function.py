@@ -116,7 +116,7 @@ class FunctionEmitter:
                 self._elementwise(op)
 
     def _part(self, op: loop.PartOp) -> None:
-        stride = math.prod(op.result.type.get_shape())
+        stride = size_text(math.prod(sizes_of(op.result.type)), self.symbols)
         self.buffers[op.result] = f"({self.buffers[op.source]} + {self._scalar(op.index)} * {stride})"
 
     def _multiply_add(self, op: loop.MultiplyAddOp) -> None:

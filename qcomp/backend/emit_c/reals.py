@@ -26,7 +26,6 @@ _SCALAR: dict[str, str] = {
     "arith.andi": "{0} & {1}",
     "arith.ori": "{0} | {1}",
     "arith.xori": "{0} ^ {1}",
-    "arith.index_cast": "(ptrdiff_t){0}",
 }
 _CALLS = {
     "arith.shrsi": "shift_right", "arith.floordivsi": "floor_quotient", "math.absf": "absolute",
@@ -68,7 +67,7 @@ def scalar(op: Operation, units: Units, c_type: Callable[[Attribute], str]) -> s
         case name if name in _CALLS:
             suffix = {"f64": "_f64", "i64": "_i64", "index": "_i64"}.get(str(target), "")
             return f"{_CALLS[name]}{suffix}({', '.join(units)})"
-        case "arith.extsi" | "arith.trunci" | "arith.extf" | "arith.truncf":
+        case "arith.extsi" | "arith.trunci" | "arith.extf" | "arith.truncf" | "arith.index_cast":
             return f"({c_type(target)}){units[0]}"
         case "arith.extui":
             unsigned = "" if source == IntegerType(1) else f"(u{c_type(source)})"

@@ -18,10 +18,13 @@ _SHOWN_PLACES = 6
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The program, the target, and how the answer is printed."""
+    from qcomp.cli.commands.compile import add_dim
+
     parser.add_argument("program", help=".pt2 or .mlir file")
     parser.add_argument(
         "--target", default="native", help="a name that `qcomp targets` lists; native: the best that runs here"
     )
+    add_dim(parser)
     parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="as for `qcomp compile`")
     parser.add_argument("--json", action="store_true", help="print JSON, see docs/check.md")
     parser.add_argument("--verbose", action="store_true", help="also say which ops stay in float, and every place")
@@ -32,10 +35,12 @@ def run(args: Namespace) -> int:
     from qcomp.backend.check import check_program, error_json
     from qcomp.backend.target import find_target
     from qcomp.cli.programs import checked_program
+    from qcomp.transforms.specialize_dims import parse_dims
 
     target = find_target(args.target).name
     try:
-        found = check_program(checked_program(args.program), args.target, opt_level=args.opt_level)
+        dims = parse_dims(tuple(args.dim))
+        found = check_program(checked_program(args.program), args.target, opt_level=args.opt_level, dims=dims)
     except QcompError as error:
         if not args.json:
             raise

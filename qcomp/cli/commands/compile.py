@@ -33,13 +33,18 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--target", default="native", help="a name that `qcomp targets` lists; native: the best that runs here"
     )
+    add_dim(parser)
+    parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="0 is plain, 3 is fastest")
+    parser.add_argument("--numerics", default="float", help="how codes are rescaled: float")
+    parser.add_argument("--verify-rewrites", action="store_true", help="hold every pass to its letter; takes long")
+
+
+def add_dim(parser: ArgumentParser) -> None:
+    """The option that fixes symbolic sizes."""
     parser.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE",
         help="fix a symbolic size, by its name or by a place such as x.0; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="0 is plain, 3 is fastest")
-    parser.add_argument("--numerics", default="float", help="how codes are rescaled: float")
-    parser.add_argument("--verify-rewrites", action="store_true", help="hold every pass to its letter; takes long")
 
 
 def run(args: Namespace) -> int:

@@ -22,6 +22,8 @@ from qcomp.dialects.nn.contraction import ConvolutionOp
 from qcomp.dialects.nn.indexing import AminOp, ArgOp, GatherOp, ScatterOp
 from qcomp.dialects.nn.movement import EmbeddingOp, SliceOp
 from qcomp.dialects.nn.pooling import AdaptivePoolOp, AmaxOp, PoolOp
+from qcomp.dialects.nn.resample import TakeOp
+from qcomp.dialects.nn.sampling import GridSampleOp
 from qcomp.dialects.nn.writing import IndexCopyOp, InsertSliceOp
 
 
@@ -65,6 +67,10 @@ def _not_empty(op: Operation) -> Iterator[int]:
         yield from (size - 1 for size in shape(op.input)[-op.SPATIAL :])
     elif isinstance(op, GatherOp):
         yield shape(op.input)[op.dim.value.data] - smaller(prod(shape(op.result)), 1)
+    elif isinstance(op, TakeOp):
+        yield shape(op.input)[op.dim.value.data] - max(ints(op.indices), default=-1) - 1
+    elif isinstance(op, GridSampleOp):
+        yield from (size - 1 for size in shape(op.input)[2:])
     elif isinstance(op, ScatterOp):
         sizes, dim = shape(op.input), op.dim.value.data
         yield sizes[dim] - smaller(prod(shape(op.source)), 1)

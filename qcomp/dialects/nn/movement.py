@@ -18,6 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from qcomp.dialects.dim import ceil_divide
 from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute, tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
@@ -114,7 +115,7 @@ class SliceOp(MovementOp):
         self, value: SSAValue, dim: int, start: int, end: int, step: int = 1, result_type: Tensor | None = None
     ):
         sizes = list(shape(value))
-        sizes[dim] = -(-(end - start) // step)
+        sizes[dim] = ceil_divide(end - start, step)
         super().__init__(
             operands=[value],
             result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
@@ -137,7 +138,7 @@ class SliceOp(MovementOp):
         ordered = never_below(start, 0) and never_below(end - start, 0) and never_below(sizes[dim] - end, 0)
         require(not known or ordered, f"slice {start}:{end} of size {sizes[dim]}")
         require(step >= 1, "step must be at least 1")
-        sizes[dim] = -(-(end - start) // step)
+        sizes[dim] = ceil_divide(end - start, step)
         return tuple(sizes)
 
 

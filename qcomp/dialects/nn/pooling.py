@@ -19,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dim import ceil_divide, is_symbolic
 from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
@@ -84,7 +84,7 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
         return UNKNOWN
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     require(never_below(room, 0), "window is larger than the padded input")
-    count = -(-room // stride) + 1 if ceil_mode else room // stride + 1
+    count = ceil_divide(room, stride) + 1 if ceil_mode else room // stride + 1
     if is_symbolic(count) and ceil_mode:
         require(stride == 1, f"ceil_mode with stride {stride} over a symbolic size")
     elif ceil_mode and (count - 1) * stride >= size + padding:

@@ -11,7 +11,19 @@ from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, prop
 from xdsl.traits import Pure
 
 from qcomp.dialects.dims import tensor_of
-from qcomp.dialects.nn.base import UNKNOWN, NNOp, Shape, Tensor, int_array, ints, require, same_shape, shape, tensor
+from qcomp.dialects.nn.base import (
+    UNKNOWN,
+    NNOp,
+    Shape,
+    Tensor,
+    int_array,
+    ints,
+    never_below,
+    require,
+    same_shape,
+    shape,
+    tensor,
+)
 from qcomp.dialects.nn.movement import MovementOp
 
 
@@ -36,7 +48,7 @@ class TakeOp(MovementOp):
         sizes, dim, indices = list(shape(self.input)), self.dim.value.data, ints(self.indices)
         require(0 <= dim < len(sizes), f"dim {dim} is outside rank {len(sizes)}")
         require(sizes[dim] != UNKNOWN, "elements of a dimension of unknown size")
-        outside = [index for index in indices if not 0 <= index < sizes[dim]]
+        outside = [index for index in indices if index < 0 or not never_below(sizes[dim] - index, 1)]
         require(not outside, f"index {outside[0] if outside else 0} is outside 0 to {sizes[dim] - 1}")
         sizes[dim] = len(indices)
         return tuple(sizes)

@@ -38,6 +38,12 @@ def _tensors(b: Builder, value: Argument) -> list[SSAValue]:
     return [b.plain(b.of(cast(Ref, part))) for part in parts]
 
 
+def _read_only(b: Builder, value: Argument) -> list[SSAValue]:
+    """Operands that subgraphs only read: sizes among them are left out, which subgraphs know by their symbols."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return _tensors(b, tuple(part for part in parts if not (isinstance(part, Ref) and b.is_number(part))))
+
+
 def _branch(b: Builder, graph: Graph, operands: Sequence[SSAValue]) -> Block:
     """A block without arguments."""
     block = Block()
@@ -50,7 +56,7 @@ def _branch(b: Builder, graph: Graph, operands: Sequence[SSAValue]) -> Block:
 def cond(b: Builder, node: Node) -> Result:
     """One of two branches; a condition on sizes is decided here."""
     condition, yes, no, operands = _arguments(node, 4)[:4]
-    values = _tensors(b, operands) if operands else []
+    values = _read_only(b, operands) if operands else []
     if b.is_number(condition):
         chosen = yes if b.number(Node("", node.target, (("pred", condition),), ()), "pred") else no
         return b.body(_graph(chosen), b.block, values)
@@ -70,7 +76,7 @@ def while_loop(b: Builder, node: Node) -> Result:
     """Carried values, then values that both subgraphs only read."""
     test, body, carried, *rest = _arguments(node, 3)
     inits = _tensors(b, carried)
-    extra = _tensors(b, rest[0]) if rest and rest[0] else []
+    extra = _read_only(b, rest[0]) if rest and rest[0] else []
     blocks: list[Block] = []
     for graph in (_graph(test), _graph(body)):
         block = Block(arg_types=[value.type for value in inits])
@@ -85,7 +91,7 @@ def scan(b: Builder, node: Node) -> Result:
     """Carried values, values taken apart along dimension 0, then values that the subgraph only reads."""
     combine, init, inputs, *rest = _arguments(node, 3)
     inits = _tensors(b, init) if init else []
-    extra = _tensors(b, rest[0]) if rest and rest[0] else []
+    extra = _read_only(b, rest[0]) if rest and rest[0] else []
     return _scan(b, _graph(combine), inits, _tensors(b, inputs), extra)
 
 
@@ -93,7 +99,7 @@ def scan(b: Builder, node: Node) -> Result:
 def map_(b: Builder, node: Node) -> Result:
     """A scan that carries nothing."""
     body, inputs, *rest = _arguments(node, 2)
-    return _scan(b, _graph(body), [], _tensors(b, inputs), _tensors(b, rest[0]) if rest and rest[0] else [])
+    return _scan(b, _graph(body), [], _tensors(b, inputs), _read_only(b, rest[0]) if rest and rest[0] else [])
 
 
 def _scan(

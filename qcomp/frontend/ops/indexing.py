@@ -17,7 +17,7 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.counting import places
-from qcomp.frontend.ops.operands import choose, compare, difference, operand, total, unary
+from qcomp.frontend.ops.operands import choose, compare, difference, function, operand, total, unary
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -303,8 +303,8 @@ def _flipped(b: Builder, value: SSAValue, axis: int) -> SSAValue:
 def roll(b: Builder, node: Node) -> Result:
     """Dimensions turned round; without dims, the flat tensor."""
     value, shifts, dims = b.tensor(node, "self"), b.integers(node, "shifts"), b.integers(node, "dims", ())
-    shape = static_shape(value)
-    if not prod(shape):
+    shape = shape_of(value)
+    if 0 in shape:
         return value
     if not dims:
         return reshape_to(b, _turned(b, reshape_to(b, value, (prod(shape),)), shifts[0], 0), shape)
@@ -315,6 +315,9 @@ def roll(b: Builder, node: Node) -> Result:
 
 def _turned(b: Builder, value: SSAValue, shift: int, axis: int) -> SSAValue:
     size = shape_of(value)[axis]
+    if is_symbolic(size) or is_symbolic(shift):
+        moved = difference(b, places(b, size), shift)
+        return pick(b, value, function(b, "remainder", moved, b.scalar(size, "int64")), axis)
     cut = -shift % size
     if not cut:
         return value

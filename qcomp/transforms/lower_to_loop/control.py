@@ -10,14 +10,17 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, LocationAttr, i8
 from xdsl.ir import Block, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import encoding_of
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape, storage_element
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
 from qcomp.transforms.lower_to_loop.movement import convert, copy
+
+_SYMBOL = AffineMap(0, 1, (AffineExpr.symbol(0),))
 
 
 def _flag(lowering: Lowering, value: SSAValue, where: LocationAttr) -> SSAValue:
@@ -45,7 +48,7 @@ def _places(lowering: Lowering, results: Sequence[SSAValue], where: LocationAttr
     return places
 
 
-@lowers(nn.CondOp, any_element=True)
+@lowers(nn.CondOp, any_element=True, symbolic=True)
 def lower_cond(lowering: Lowering, op: nn.CondOp) -> None:
     """Both branches write the results' buffers."""
     where = op.location
@@ -98,7 +101,7 @@ def _unbind(lowering: Lowering, arguments: Sequence[SSAValue]) -> None:
         lowering.buffers.pop(argument, None)
 
 
-@lowers(nn.WhileOp, any_element=True)
+@lowers(nn.WhileOp, any_element=True, symbolic=True)
 def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     """The test and the body see the same buffers."""
     where = op.location
@@ -121,7 +124,7 @@ def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     lowering.buffers.update(zip(op.outputs, places, strict=True))
 
 
-@lowers(nn.IterateOp, any_element=True)
+@lowers(nn.IterateOp, any_element=True, symbolic=True)
 def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
     """A loop over the parts of the inputs' buffers and of the outputs'."""
     where, count = op.location, len(op.inits)
@@ -146,5 +149,8 @@ def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
 
     body = lowering.region(op.body.block, end, index, heads)
     _unbind(lowering, arguments)
-    lowering.block.add_op(loop.ForOp(loop.constant_map(0), [], loop.constant_map(length), [], 1, [], body))
+    end_map, operands = loop.constant_map(length) if not is_symbolic(length) else _SYMBOL, list[SSAValue]()
+    if is_symbolic(length):
+        operands.append(lowering.main.size(length))
+    lowering.block.add_op(loop.ForOp(loop.constant_map(0), [], end_map, operands, 1, [], body))
     lowering.buffers.update(zip(op.outputs, places, strict=True))

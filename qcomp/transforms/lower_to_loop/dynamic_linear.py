@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
@@ -24,7 +26,7 @@ from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.weighted import constant, in_arena
 
 
-@lowers(nn.DynamicLinearOp)
+@lowers(nn.DynamicLinearOp, symbolic=True)
 def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
     """Each row of the input is a pixel of a convolution of one run, as for `nn.linear`."""
     where = op.location
@@ -32,8 +34,8 @@ def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
     y = lowering.define(op.result, where, Layout(False))
     weight = constant(lowering, op.weight, "weight")
     channels, run = weight.shape
-    rows = int(np.prod(x.sizes[:-1], dtype=np.int64))
-    per_row = shape(op.scale) != () and int(np.prod(shape(op.scale))) > 1
+    rows = math.prod(x.sizes[:-1])
+    per_row = math.prod(shape(op.scale)) != 1
     bounds = op.activation.bounds if op.activation is not None else None
     epilogue = Epilogue(True, op.bias is not None, clamp=bounds, runtime=True, per_row=per_row)
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import encoding_of
@@ -38,7 +39,7 @@ class ResampleKernel:
     lanes: int
 
 
-@lowers(nn.TakeOp, any_element=True)
+@lowers(nn.TakeOp, any_element=True, symbolic=True)
 def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
     """A copy."""
     source = recoded(lowering, lowering.operand(op.input), encoding_of(op.result.type), op.location)
@@ -50,7 +51,7 @@ def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
     lowering.call(spec, "take", lambda name: _build(spec, name, op.location), arguments, op.location)
 
 
-@lowers(nn.ResampleOp)
+@lowers(nn.ResampleOp, symbolic=True)
 def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
     """Weighted sums in float32."""
     where, dim = op.location, op.dim.value.data
@@ -58,6 +59,8 @@ def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
     if indices is None or weights is None or weights.dtype != np.float32:
         raise QcompError("indices and float32 weights of resample must be constants", code="lower")
     source = reals_of(lowering, lowering.operand(op.input), where)
+    if is_symbolic(source.sizes[dim]):
+        raise QcompError("resampling of a symbolic size is not lowered to loops", code="lower", hint=FIX)
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < source.sizes[dim]:
         raise QcompError("an index of resample is outside its input", code="lower")
     with real_result(lowering, op.result, where) as target:

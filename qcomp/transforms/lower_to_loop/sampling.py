@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import loop, nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen
@@ -35,7 +36,7 @@ class SamplingKernel:
     lanes: int
 
 
-@lowers(nn.GridSampleOp)
+@lowers(nn.GridSampleOp, symbolic=True)
 def lower_grid_sample(lowering: Lowering, op: nn.GridSampleOp) -> None:
     """Weighted sums of the four pixels around a place, or the nearest one."""
     where, plain = op.location, no_border(4)
@@ -76,25 +77,42 @@ def _build(spec: SamplingKernel, name: str, where: LocationAttr) -> FuncOp:
 
 
 def _coordinate(spec: SamplingKernel, m: Reals, x: SSAValue, size: int) -> SSAValue:
-    place = m.multiply(m.add(x, m.number(1.0)), m.number((size - 1) / 2 if spec.align else size / 2))
+    whole = size - spec.align
+    half = m.multiply(_count(m, whole), m.number(0.5)) if is_symbolic(whole) else m.number(whole / 2)
+    place = m.multiply(m.add(x, m.number(1.0)), half)
     place = place if spec.align else m.subtract(place, m.number(0.5))
     if spec.padding_mode == "zeros":
-        return m.clamp(place, -2.0, size + 1.0)
+        return _between(m, place, -2.0, size + 1)
     if spec.padding_mode == "reflection":
         place = _reflected(spec, m, place, size)
-    return m.clamp(place, 0.0, size - 1.0)
+    return _between(m, place, 0.0, size - 1)
+
+
+def _count(m: Reals, size: int) -> SSAValue:
+    """A size as a float32."""
+    return m.b.real_count(size) if is_symbolic(size) else m.number(float(size))
+
+
+def _between(m: Reals, x: SSAValue, low: float, high: int) -> SSAValue:
+    """Clamped to [low, high]; NaN stays."""
+    if not is_symbolic(high):
+        return m.clamp(x, low, float(high))
+    return m.b.add(loop.MinimumOp(m.clamp(x, low, float("inf")), _count(m, high)))
 
 
 def _reflected(spec: SamplingKernel, m: Reals, place: SSAValue, size: int) -> SSAValue:
-    span, start = (2.0 * (size - 1), 0.0) if spec.align else (2.0 * size, 0.5)
-    if not span:
+    span, start = (2 * (size - 1), 0.0) if spec.align else (2 * size, 0.5)
+    if span == 0:
         return m.number(0.0)
     away = m.absolute(m.add(place, m.number(start)))
-    flips = m.clamp(m.divide(away, m.number(span)), 0.0, 2.0**30)
+    flips = m.clamp(m.divide(away, _count(m, span)), 0.0, 2.0**30)
     flips = m.b.add(loop.ToFloatOp(m.b.add(loop.TruncateOp(flips, i32))))
-    extra = m.subtract(away, m.multiply(flips, m.number(span)))
-    nearer = m.b.add(loop.MinimumOp(extra, m.subtract(m.number(span), extra)))
-    return m.subtract(nearer, m.number(start))
+    extra = m.subtract(away, m.multiply(flips, _count(m, span)))
+    nearer = m.subtract(m.b.add(loop.MinimumOp(extra, m.subtract(_count(m, span), extra))), m.number(start))
+    if not is_symbolic(span):
+        return nearer
+    # Of one element only that one is there.
+    return m.select("eq", _count(m, span), 0.0, m.number(0.0), nearer)
 
 
 Tap = tuple[Index, Index, SSAValue, SSAValue]
@@ -130,7 +148,7 @@ def _tap(spec: SamplingKernel, b: Builder, row: SSAValue, column: SSAValue, weig
     places: list[Index] = []
     inner = b.real(1.0)
     for number, size in zip((row, column), spec.source.sizes[2:], strict=True):
-        last = b.integer(size - 1)
+        last = b.count(size - 1, i32)
         inside = b.add(arith.MinSIOp(b.add(arith.MaxSIOp(number, b.integer(0))), last))
         inner = b.add(loop.SelectOp(b.add(loop.CompareOp("eq", inside, number)), inner, b.real(0.0)))
         places.append(Index(((b.add(arith.IndexCastOp(inside, IndexType())), 1),)))

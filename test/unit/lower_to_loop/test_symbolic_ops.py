@@ -114,6 +114,35 @@ def moves() -> Text:
     return t
 
 
+def recurrent(reverse: str) -> Text:
+    """Layers over any number of steps, which torch's exports fix."""
+    t = Text("#nn.symbol<t, 0, 90>, #nn.symbol<b, 0, 90>")
+    gates, three, one = (t.input(f"x{n}", f"t, b, {n * 3}") for n in (4, 3, 1))
+    hidden, cell = t.input("h", "b, 3"), t.input("c", "b, 3")
+    kinds = {n: Text.type(f"{n * 3}, 3") for n in (4, 3, 1)}
+    for n, kind in kinds.items():
+        values = ", ".join(f"[{', '.join(f'{0.1 * (i - j) - 0.03 * n:.3f}' for j in range(3))}]" for i in range(n * 3))
+        t.lines.append(f"  %w{n} = nn.constant dense<[{values}]> : {kind}")
+    flag = f"{{reverse = {reverse}}}"
+    t.op(f"nn.lstm %x4, %h, %c, %w4 {flag}", f"{gates}, {hidden}, {cell}, {kinds[4]}", "t, b, 6", arrow="({}) -> {}")
+    t.op(f"nn.gru %x3, %h, %w3 {flag}", f"{three}, {hidden}, {kinds[3]}", "t, b, 3")
+    t.op(
+        f'nn.rnn %x1, %h, %w1 {{nonlinearity = "tanh", reverse = {reverse}}}', f"{one}, {hidden}, {kinds[1]}", "t, b, 3"
+    )
+    return t
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("reverse", ["false", "true"])
+def test_recurrent_layers_over_any_time(reverse: str, target: str):
+    module = recurrent(reverse).module()
+    artifact = qcomp.compile(module, target=target)
+    for number, sizes in enumerate(SIZES):
+        arrays = inputs(module, dict(zip(("t", "b"), sizes, strict=True)), number)
+        for one, other in zip(artifact.run(arrays), qcomp.interpret(module, *arrays), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=str(sizes))
+
+
 PROGRAMS = {"selections": selections, "averages": averages, "moves": moves}
 SIZES = ((2, 7), (0, 3), (1, 1), (7, 2), (2, 33), (33, 64))
 
