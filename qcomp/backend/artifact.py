@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from qcomp.backend.build import build_library
 from qcomp.backend.folder import TemporaryFolder, replace_folder
 from qcomp.backend.interface import Interface
-from qcomp.backend.library import Library
+from qcomp.backend.library import MOST_PLANS, Library
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
 from qcomp.backend.target import TARGETS, find_target, runs_here
 from qcomp.dialects.dim import from_plain, substitute
@@ -48,6 +48,7 @@ class Artifact:
         self.module = module
         self.reference = reference
         self.library = library
+        self._bound: dict[tuple[tuple[int, ...], ...], Mapping[str, int]] = {}
         self._write_sources = write_sources
         self._folder = folder  # Keeps a temporary folder alive.
 
@@ -96,7 +97,19 @@ class Artifact:
             if target is not None and runs_here(target):
                 raise QcompError("the artifact was not built: there was no C compiler", code="no-library")
             raise QcompError(f"code for {self.manifest.target} does not run on this machine", code="no-library")
-        return self.library(inputs, self.interface.bind(inputs))
+        return self.library(inputs, self._sizes(inputs))
+
+    def _sizes(self, inputs: list[Array]) -> Mapping[str, int]:
+        """The sizes of symbols for `inputs`; those of earlier shapes are remembered."""
+        if not self.interface.symbols:
+            return {}
+        key = tuple([array.shape for array in inputs])
+        found = self._bound.get(key)
+        if found is None:
+            found = self.interface.bind(inputs)
+            if len(self._bound) < MOST_PLANS:
+                self._bound[key] = found
+        return found
 
     def report(self, dims: Mapping[str, int] | None = None) -> dict[str, Any]:
         """What became of the model; numbers that depend on sizes are for `dims`, by default for symbols of 1.

@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,19 @@ from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
     from qcomp.dialects.constant import Array
+
+
+MOST_PLANS = 1024
+"""Sizes whose shapes and arena are kept."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a call at certain sizes needs: the arena's bytes, the outputs' shapes, the sizes as C numbers."""
+
+    arena_bytes: int
+    shapes: Sequence[tuple[int, ...]]
+    numbers: Sequence[Any]
 
 
 class Library:
@@ -39,6 +53,7 @@ class Library:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._state: list[Any] = []
+        self._plans: dict[tuple[int, ...], _Plan] = {}
         if state_bytes:
             self._state_memory, address = _aligned(state_bytes)
             self._state = [address]
@@ -73,15 +88,20 @@ class Library:
             self._run(*arguments)
 
     def _at(self, inputs: Sequence[Array], sizes: Mapping[str, int]) -> list[Array]:
-        needed = substitute(self._arena_bytes, sizes)
-        if needed > getattr(self._local, "bytes", -1):
-            self._new_arena(needed)
+        key = tuple(sizes.values())
+        plan = self._plans.get(key)
+        if plan is None:
+            shapes = [tuple(substitute(size, sizes) for size in shape) for shape, _ in self._outputs]
+            plan = _Plan(substitute(self._arena_bytes, sizes), shapes, [ctypes.c_int64(size) for size in key])
+            if len(self._plans) < MOST_PLANS:
+                self._plans[key] = plan
+        if plan.arena_bytes > getattr(self._local, "bytes", -1):
+            self._new_arena(plan.arena_bytes)
         outputs: list[Array] = [
-            np.empty(tuple(substitute(size, sizes) for size in shape), dtype) for shape, dtype in self._outputs
+            np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)
         ]
-        numbers = [ctypes.c_int64(size) for size in sizes.values()]
         pointers = [*map(_pointer, inputs), *map(_pointer, outputs)]
-        self._call(*numbers, *pointers, *self._state, self._local.address)
+        self._call(*plan.numbers, *pointers, *self._state, self._local.address)
         return outputs
 
     def _new_arena(self, size: int | None = None) -> ctypes.c_void_p:

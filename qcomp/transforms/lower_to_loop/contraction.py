@@ -25,7 +25,7 @@ from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kerne
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
 from qcomp.transforms.lower_to_loop.halves import HALVES
 from qcomp.transforms.lower_to_loop.stored import Decoder, Storage, decoder
-from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, nominal, regions
+from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, regions
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,7 @@ def contraction_kernel(
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
-    height, width = nominal(geometry.height), nominal(geometry.width)
-    tile = choose_tile(target, height, width, geometry.channels, steps, distance)
+    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(
         geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held, storage=storage

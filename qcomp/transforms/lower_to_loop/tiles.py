@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from qcomp.backend.target import Target
 from qcomp.dialects.dim import is_symbolic
@@ -60,11 +61,18 @@ def choose_tile(target: Target, height: int, width: int, channels: int, steps: i
         Tile(rows, columns, vectors)
         for vectors in (1, 2, 3, 4, 6, 8)
         if vectors <= blocks
-        for rows, columns in _pixels(height, width)
+        for rows, columns in _pixels(nominal(height), nominal(width))
         if rows * columns * vectors + vectors + 1 <= target.registers - 1
     ]
     room = _conflict_free(target, pixel_bytes)
-    return min(candidates, key=lambda tile: (_cost(tile, height, width, blocks, steps, room), tile.rows, -tile.columns))
+
+    def cost(tile: Tile) -> float:
+        """The time of an output; where its width depends on symbols, of outputs of usual widths, each for a pixel."""
+        sizes = [(height, width)] if not is_symbolic(width) else [(height, usual) for usual in _USUAL]
+        part = is_symbolic(width)
+        return sum(_cost(tile, nominal(h), w, blocks, steps, room, part) / (w if part else 1) for h, w in sizes)
+
+    return min(candidates, key=lambda tile: (cost(tile), tile.rows, -tile.columns))
 
 
 def _conflict_free(target: Target, pixel_bytes: int) -> int:
@@ -81,12 +89,13 @@ def _pixels(height: int, width: int) -> Iterator[tuple[int, int]]:
             yield rows, width
 
 
-def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: int) -> float:
+def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: int, parts: bool) -> float:
+    """The time of an output; parts: its width is cut as a symbolic one is."""
     total = 0.0
     for vectors, count in ((tile.vectors, blocks // tile.vectors), (blocks % tile.vectors, 1)):
         if not vectors or not count:
             continue
-        for region in regions(tile, height, width):
+        for region in _regions(cuts(height, tile.rows), cuts(width, tile.columns, parts)):
             pixels = region.rows * region.columns
             tiles = (region.bottom - region.top) * (region.right - region.left) // pixels
             # Dependent chains: a multiply-add has a latency of 4 cycles and two can start per two cycles.
@@ -96,6 +105,8 @@ def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: in
     return total
 
 
+_USUAL = (1, 7, 16, 32, 56, 112)
+"""Widths that a symbolic one stands for."""
 NOMINAL = 64
 """What a symbolic number of pixels is taken for where a tile is chosen."""
 
@@ -107,22 +118,36 @@ def nominal(size: int) -> int:
 
 def regions(tile: Tile, height: int, width: int) -> list[Region]:
     """The output cut into rectangles: full tiles, and what remains on the right and at the bottom."""
-    return [
-        Region(top, bottom, left, right, band, strip)
-        for top, bottom, band in cuts(height, tile.rows)
-        for left, right, strip in cuts(width, tile.columns)
-    ]
+    return _regions(cuts(height, tile.rows), cuts(width, tile.columns))
 
 
-def cuts(size: int, step: int) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, step) of parts that cover `size` elements, each a multiple of its step.
+Cut = tuple[int, int, int]
+"""start, stop, step"""
 
-    A symbolic size leaves up to a step less one element; a few of them are done together, then one by one.
+
+def _regions(bands: Iterator[Cut], strips: Iterator[Cut]) -> list[Region]:
+    pairs = product(bands, strips)
+    return [Region(top, bottom, left, right, band, strip) for (top, bottom, band), (left, right, strip) in pairs]
+
+
+def cuts(size: int, step: int, parts: bool | None = None) -> Iterator[Cut]:
+    """Parts that cover `size` elements, each a multiple of its step.
+
+    parts: what full steps leave over is done by halves or thirds of a step and so on, in the end one by one; by default
+    where `size` is symbolic. Else it is one step.
     """
     start = 0
-    middle = next(width for width in (4, 3, 2, 1) if step % width == 0)
-    for width in dict.fromkeys((step, middle, 1)) if is_symbolic(size) else (step, size % step):
-        stop = size // max(width, 1) * width if is_symbolic(size) or not start else size
+    parts = is_symbolic(size) if parts is None else parts
+    for width in _divisors(step) if parts else (step, size % step):
+        stop = size // max(width, 1) * width if parts or not start else size
         if stop != start:
             yield start, stop, width
         start = stop
+
+
+def _divisors(step: int) -> list[int]:
+    """From `step` down to 1, each a divisor of the one before."""
+    found = [step]
+    while found[-1] > 1:
+        found.append(found[-1] // next(prime for prime in range(2, found[-1] + 1) if found[-1] % prime == 0))
+    return found

@@ -65,6 +65,10 @@ def test_ops_of_daily_use(target: str) -> None:
         close(artifact(noise(b, t, 3)), model(noise(b, t, 3)), (b, t))
 
 
+def _self_product(x: Any, *_: Any) -> Any:
+    return torch.softmax(x, -1) @ x.T
+
+
 class Flow(nn.Module):
     """cond, scan, map and while_loop."""
 
@@ -79,7 +83,7 @@ class Flow(nn.Module):
 
         y = torch.cond(x.sum() > 0, lambda t: self.one(t) + t.shape[0], lambda t: t * 2 - t.mean(0), (x,))
         last, every = scan(step, torch.zeros(x.shape[1], 4), y, dim=0)
-        products = map_over(lambda t: torch.softmax(t, -1) @ t.T, x)
+        products: Any = map_over(_self_product, x)
         count, grown = while_loop(lambda i, _: i < 3, lambda i, z: (i + 1, z * 1.5 + 1), (torch.tensor(0), x))
         return y, last, every, products, count, grown
 
