@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from tools.benchmark.importing import measure  # noqa: E402
 from tools.benchmark.kernels import RESNET50, emit_case  # noqa: E402
 from tools.benchmark.profile import profile  # noqa: E402
+from tools.benchmark.weights import FORMATS  # noqa: E402
 
 
 def test_resnet50_has_its_work() -> None:
@@ -54,6 +55,17 @@ def test_command_line() -> None:
     assert "linear 2048 -> 1000 x1" in done.stdout and "all, as often as in ResNet-50" in done.stdout
     done = subprocess.run([*command, "kernels", "--target", "pdp11"], capture_output=True, text=True)
     assert done.returncode == 1 and "unknown target pdp11" in done.stderr
+
+
+def test_weights() -> None:
+    """A line for each format, codes smaller than float32 by what they save."""
+    command = [sys.executable, str(ROOT / "tools" / "bench"), "weights", "--cc", "gcc", "--target", "generic"]
+    options = ["--size", "40x64", "--rows", "1,3", "--layers", "2", "--seconds", "0.01"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if line.endswith(" MB")]
+    assert [" ".join(row[:-5]) for row in rows] == [*FORMATS] * 2
+    assert all(float(row[-5]) > 0 for row in rows)
 
 
 def test_import(tmp_path: Path) -> None:
