@@ -27,6 +27,11 @@ from qcomp.transforms.lower_to_loop.halves import HALVES
 from qcomp.transforms.lower_to_loop.stored import Decoder, Storage, decoder
 from qcomp.transforms.lower_to_loop.tiles import Region, Tile, choose_tile, regions
 
+UNPACKING = 2.0
+"""Cost of making reals of a register of codes, in multiply-adds."""
+_LONG_GROUP = 16
+"""From so many weights on a sum of many pixels is scaled faster than the weights; measured, as all such numbers are."""
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -169,7 +174,8 @@ def contraction_kernel(
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
-    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance)
+    unpacking = 0.0 if storage is None else UNPACKING
+    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance, unpacking)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(
         geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held, storage=storage
@@ -301,8 +307,9 @@ class _Body:
     ) -> SSAValue:  # fmt: skip
         """A run of a weight in codes, made reals group by group."""
         b, tile = self.b, (*shape[2:], 1)
-        # The sum of a group is scaled where that takes less than scaling the weights, which more pixels share.
-        late = shape[:2] == (1, 1) and held.group >= 4 and held.scaled and not held.per_channel
+        # Sums of groups are scaled where that takes less than scaling the weights, which all pixels of a tile share.
+        least = 4 if shape[:2] == (1, 1) else _LONG_GROUP
+        late = held.group >= least and held.scaled and not held.per_channel and (least == 4 or not held.nibbles)
 
         def scaled(group: Index, acc: SSAValue) -> SSAValue:
             place = [taps[0], taps[1] if held.rows > 1 else 0, group, first, 0, 0]

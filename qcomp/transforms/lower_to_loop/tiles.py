@@ -49,10 +49,13 @@ _CONFLICT = 1.6
 """How much slower the inner loop is when the pixels of a tile evict one another from the first-level cache."""
 
 
-def choose_tile(target: Target, height: int, width: int, channels: int, steps: int, pixel_bytes: int = 0) -> Tile:
+def choose_tile(
+    target: Target, height: int, width: int, channels: int, steps: int, pixel_bytes: int = 0, unpacking: float = 0.0
+) -> Tile:
     """The tile for an output of height x width pixels and `channels`, with `steps` inner iterations.
 
-    pixel_bytes: distance of the input of neighbouring output pixels.
+    pixel_bytes: distance of the input of neighbouring output pixels. unpacking: cost of making reals of a register of
+    weights, in multiply-adds.
     """
     if target.lanes == 1:
         return Tile(1, 1, 1)
@@ -68,9 +71,10 @@ def choose_tile(target: Target, height: int, width: int, channels: int, steps: i
 
     def cost(tile: Tile) -> float:
         """The time of an output; where its width depends on symbols, of outputs of usual widths, each for a pixel."""
-        sizes = [(height, width)] if not is_symbolic(width) else [(height, usual) for usual in _USUAL]
         part = is_symbolic(width)
-        return sum(_cost(tile, nominal(h), w, blocks, steps, room, part) / (w if part else 1) for h, w in sizes)
+        sizes = [(nominal(height), usual) for usual in (_USUAL if part else (width,))]
+        work = (blocks, steps, room, unpacking)
+        return sum(_cost(tile, h, w, work, part) / (w if part else 1) for h, w in sizes)
 
     return min(candidates, key=lambda tile: (cost(tile), tile.rows, -tile.columns))
 
@@ -89,8 +93,9 @@ def _pixels(height: int, width: int) -> Iterator[tuple[int, int]]:
             yield rows, width
 
 
-def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: int, parts: bool) -> float:
-    """The time of an output; parts: its width is cut as a symbolic one is."""
+def _cost(tile: Tile, height: int, width: int, work: tuple[int, int, int, float], parts: bool) -> float:
+    """The time of an output; work: blocks, steps, room and unpacking; parts: its width is cut as a symbolic one is."""
+    blocks, steps, room, unpacking = work
     total = 0.0
     for vectors, count in ((tile.vectors, blocks // tile.vectors), (blocks % tile.vectors, 1)):
         if not vectors or not count:
@@ -101,6 +106,7 @@ def _cost(tile: Tile, height: int, width: int, blocks: int, steps: int, room: in
             # Dependent chains: a multiply-add has a latency of 4 cycles and two can start per two cycles.
             step = max(pixels * vectors, (pixels + vectors) * _LOAD_COST, 4.0)
             step *= _CONFLICT if pixels > room else 1.0
+            step += vectors * unpacking
             total += count * tiles * (steps * step + pixels * vectors * _EPILOGUE + _LOOP)
     return total
 
