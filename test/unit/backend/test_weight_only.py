@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,3 +172,35 @@ def test_tables_with_fractions_for_zero_points() -> None:
         reference = converted(indices)
     for size in check(program, indices, reference=reference):
         assert size == WORDS * (WIDTH + 8) + 4 * (HIDDEN * WIDTH + LAST * HIDDEN) + VECTORS
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sizes_that_depend_on_symbols(target: str) -> None:
+    model = Words().eval()
+    quantize_(model, intx(4, PerGroup(32)), layers)
+    indices = torch.randint(0, WORDS, (2, 5))
+    sizes = {"indices": {0: torch.export.Dim("b"), 1: torch.export.Dim("s")}}
+    program = torch.export.export(model, (indices,), dynamic_shapes=sizes).run_decompositions({})
+    artifact = qcomp.compile(program, target)
+    for shape in ((2, 5), (1, 1), (3, 11)):
+        indices = torch.randint(0, WORDS, shape)
+        with torch.no_grad():
+            torch.testing.assert_close(artifact(indices), model(indices), rtol=1e-5, atol=1e-5)
+    # Channels may be padded to whole tiles, here 160 to 192.
+    assert artifact.report()["weight_bytes"] <= 1.2 * (held(BOTH, 4, 32) + VECTORS) + TABLE
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_optimization_levels_and_saved_sources(level: int, tmp_path: Path) -> None:
+    """Codes stay codes at each level; a folder holds them as C text, and gives the same bits."""
+    model = Words().eval()
+    quantize_(model, intx(4, PerGroup(32)), layers)
+    indices = torch.randint(0, WORDS, (2, 5))
+    program = torch.export.export(model, (indices,)).run_decompositions({})
+    artifact = qcomp.compile(program, "generic", level)
+    assert artifact.report()["weight_bytes"] == held(BOTH, 4, 32) + VECTORS
+    rows = [(row["op"], row["compute"]) for row in artifact.report()["ops"]]
+    assert ("nn.embedding", "i64") in rows or ("nn.embedding", "f32") in rows
+    assert not any(op.startswith("quant.") for op, _ in rows)
+    artifact.save(tmp_path / "words")
+    assert torch.equal(qcomp.load(tmp_path / "words")(indices), artifact(indices))
