@@ -14,9 +14,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from qcomp.backend.marks import unmarked
 from qcomp.dialects import nn
 from qcomp.dialects.dim import to_plain
+from qcomp.dialects.element import is_float, numpy_dtype
 from qcomp.dialects.location import describe, module_path, source_line
-from qcomp.dialects.nn.base import shape
+from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, QuantizeOp, encoding_of
+from qcomp.transforms.coded_ops import computes_in_reals
 from qcomp.transforms.coded_weights import is_coded
 from qcomp.transforms.rewriting import RefusalRecord
 
@@ -47,9 +49,7 @@ def quantized_macs(module: ModuleOp) -> int:
 def integer_macs(module: ModuleOp) -> int:
     """MACs of the convolutions and linears that work on codes."""
     found = [op for op in module.walk() if isinstance(op, nn.WeightedOp | nn.DynamicLinearOp)]
-    return sum(
-        macs(op) for op in found if isinstance(op, nn.DynamicLinearOp) or encoding_of(op.input.type) is not None
-    )
+    return sum(macs(op) for op in found if isinstance(op, nn.DynamicLinearOp) or encoding_of(op.input.type) is not None)
 
 
 def ops_report(module: ModuleOp, refusals: Sequence[RefusalRecord]) -> list[dict[str, Any]]:
@@ -69,21 +69,42 @@ def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dic
     name = module_path(op.location) or (unmarked(op.results[0]) if op.results else None) or op.name
     row: dict[str, Any] = {
         "name": name, "op": op.name, "loc": source_line(op.location), "macs": to_plain(macs(op)), "compute": compute,
+        "memory": _memory(op),
     }  # fmt: skip
     return {**row, "reason": "; ".join(found) or None}
 
 
 def _compute(op: Operation) -> str:
-    """The numbers an op works on: "i8" and "i16" are codes."""
+    """The numbers an op computes with: "i8" and "i16" are codes."""
+    if computes_in_reals(op):
+        return "f32" if encoding_of(op.operands[0].type) is not None else _kind(op)
     values = [*op.operands, *op.results]
     # A bias in 32 bits is added to sums of products of what the others hold.
     bias = op.bias if isinstance(op, nn.WeightedOp) else None
     coded = [encoding for value in values if value is not bias and (encoding := encoding_of(value.type)) is not None]
     if coded and not isinstance(op, QuantizeOp | DequantizeOp):
         return f"i{max(encoding.width for encoding in coded)}"
-    kinds = [str(cast(TensorType[Attribute], v.type).element_type) for v in values if encoding_of(v.type) is None]
+    return _kind(op)
+
+
+def _kind(op: Operation) -> str:
+    """The element type of what is not quantized: of floats if there are any, of the last value."""
+    values = [v for v in (*op.operands, *op.results) if encoding_of(v.type) is None]
+    kinds = [str(cast(TensorType[Attribute], v.type).element_type) for v in values]
     floats = [kind for kind in kinds if kind.startswith(("f", "bf"))]
     return (floats or kinds or [op.name])[-1]
+
+
+def _memory(op: Operation) -> str:
+    """The widest of what lies in memory for `op`, constants, indices and truth values aside; "-" for none."""
+    found: list[tuple[int, str]] = []
+    for value in (*op.operands, *op.results):
+        encoding, kind = encoding_of(value.type), tensor(value).element_type
+        if encoding is not None:
+            found.append((encoding.width, f"i{encoding.width}"))
+        elif is_float(kind) and not isinstance(value.owner, nn.ConstantOp):
+            found.append((8 * numpy_dtype(kind).itemsize, str(kind)))
+    return max(found, default=(0, "-"))[1]
 
 
 def _is_coded(value: SSAValue) -> bool:

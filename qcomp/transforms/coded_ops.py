@@ -21,8 +21,13 @@ from qcomp.dialects.nn import (
     CastOp,
     CatOp,
     ExpandOp,
+    LayerNormOp,
     MeanOp,
     PadOp,
+    ProdOp,
+    ResampleOp,
+    ScanOp,
+    SoftmaxOp,
     SumOp,
     UnaryOp,
 )
@@ -108,6 +113,46 @@ def reduction(op: MeanOp | SumOp) -> Coded | Refusal:
     if not is_symbolic(largest) and largest >= 2**31:
         return Refusal(f"int32 accumulator overflows: a sum can reach {largest}")
     return Coded(op, tuple(codes))
+
+
+IN_REALS = (SoftmaxOp, LayerNormOp, ProdOp, ResampleOp, ScanOp)
+"""Ops that compute in float32 whatever holds their operands and result, but for scans that look for extremes."""
+
+
+def computes_in_reals(op: Operation) -> bool:
+    """Whether `op` is one of those."""
+    total = not isinstance(op, ScanOp) or op.kind.data in ("add", "mul", "logaddexp")
+    return isinstance(op, IN_REALS) and total
+
+
+@dataclass(frozen=True)
+class Ends:
+    """An op that computes in reals, with codes for operands or result."""
+
+    op: Operation
+    operands: tuple[SSAValue, ...]
+
+    def build(self, result_type: Attribute) -> Operation:
+        """The op itself."""
+        return _like(self.op, self.operands, result_type, self.op.properties)
+
+
+def ends(op: Operation, quantize: QuantizeOp | None) -> Ends | Refusal:
+    """Exact: on codes these ops mean quantize(op(dequantize(...))). They know the default recipe only.
+
+    Operands that are not dequantized stay as they are; without a quantize there has to be one that is.
+    """
+    if not is_float32(op.operands[0], *op.results):
+        return Refusal(f"{op.name} does not compute in f32")
+    if quantize is not None and quantize.reciprocal != default_recipe(quantize.encoding):
+        return Refusal(f"{op.name} quantizes by the default recipe only")
+    found: list[SSAValue] = []
+    for operand in op.operands:
+        codes = activation_codes_of(operand, "operand")
+        found.append(operand if isinstance(codes, Refusal) else codes)
+    if quantize is None and tuple(found) == tuple(op.operands):
+        return Refusal("no operand is dequantized per tensor")
+    return Ends(op, tuple(found))
 
 
 @dataclass(frozen=True)

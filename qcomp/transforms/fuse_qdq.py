@@ -13,7 +13,8 @@
 On codes an op means its integer reference (`qcomp.interpreter`): contractions accumulate exactly in int32, proved not
 to overflow, and differ from the float graph by the rounding of its sums; bias and residual are added in float32 as
 there; mean and sum alike; everything else gives the same codes. A contraction that no quantize follows computes on
-codes and gives a float result. Data movement moves codes where both encodings are the same, else a `quant.requantize`
+codes and gives a float result. Softmax, layer norm, running totals, products and resampling compute in float32, reading
+and writing codes. Data movement moves codes where both encodings are the same, else a `quant.requantize`
 does the rest, exactly.
 """
 
@@ -40,13 +41,24 @@ from qcomp.dialects.nn import (
 from qcomp.dialects.nn.base import tensor
 from qcomp.dialects.quant import QuantizeOp
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.coded_ops import Coded, Moved, average_pool, elementwise, movement, reduction
+from qcomp.transforms.coded_ops import (
+    IN_REALS,
+    Coded,
+    Ends,
+    Moved,
+    average_pool,
+    computes_in_reals,
+    elementwise,
+    ends,
+    movement,
+    reduction,
+)
 from qcomp.transforms.integer_contraction import Contraction, Product, contraction, integer_problem, product
 from qcomp.transforms.moved_operands import moved_places
 from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of
 from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
 
-Fusion = Contraction | Product | Coded | Moved
+Fusion = Contraction | Product | Coded | Moved | Ends
 
 
 class FuseWithQuantize(Rule[QuantizeOp, Fusion]):
@@ -68,7 +80,7 @@ class FuseWithQuantize(Rule[QuantizeOp, Fusion]):
 
     def apply(self, op: QuantizeOp, plan: Fusion, rewriter: Rewriter) -> None:
         value = op.input
-        if isinstance(plan, Contraction | Product):
+        if isinstance(plan, Contraction | Product | Ends):
             rewriter.replace(op, plan.build(tensor(op.result)))
         else:
             rewriter.replace(op, *plan.build(op))
@@ -91,6 +103,8 @@ def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
             return reduction(op)
         case ConstantOp():
             return None
+        case op if computes_in_reals(op):
+            return ends(op, quantize)
         case op if moved_places(op):
             return movement(op, quantize)
         case op:
@@ -121,6 +135,25 @@ class FuseWithFloatResult(Rule[Operation, Contraction | Product]):
         rewriter.erase_dead(*operands)
 
 
+class ReadCodes(Rule[Operation, Ends]):
+    """softmax(dequantize(x)) => softmax(x) with a float result; so for all ops that compute in reals.
+
+    Precondition: some operand is dequantized from per-tensor codes.
+    """
+
+    matches: ClassVar = IN_REALS
+
+    def plan(self, op: Operation) -> Ends | Refusal | None:
+        if not computes_in_reals(op) or all(codes_of(operand) is None for operand in op.operands):
+            return None
+        return ends(op, None)
+
+    def apply(self, op: Operation, plan: Ends, rewriter: Rewriter) -> None:
+        operands = tuple(op.operands)
+        rewriter.replace(op, plan.build(tensor(op.results[0])))
+        rewriter.erase_dead(*operands)
+
+
 @dataclass(frozen=True)
 class FuseQdqPass(QcompPass):
     """Turn dequantize -> op -> quantize into integer ops."""
@@ -130,4 +163,4 @@ class FuseQdqPass(QcompPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_rules(op, [FuseWithQuantize()])
-        apply_rules(op, [FuseWithFloatResult()])
+        apply_rules(op, [FuseWithFloatResult(), ReadCodes()])

@@ -32,6 +32,7 @@ from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import DequantizeOp, Encoding, RequantizeOp, encoding_of, quantized_type
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.code_identities import MODERATE, is_shift_of_codes, largest_real
+from qcomp.transforms.coded_ops import computes_in_reals
 from qcomp.transforms.moved_operands import moved_places, tells_places
 from qcomp.transforms.rewriting import apply_rules, constant, refuse
 from qcomp.transforms.unsigned_dynamic import UnsignedDynamic
@@ -71,7 +72,7 @@ def _reads_any(use: Use) -> bool:
         return use.index != WEIGHT
     if isinstance(op, nn.MatmulOp):
         return use.index != WEIGHT
-    return isinstance(op, _READS) or tells_places(op) or _follows(op)
+    return isinstance(op, _READS) or tells_places(op) or computes_in_reals(op) or _follows(op)
 
 
 def _takes_either(use: Use) -> bool:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from xdsl.dialects import arith
@@ -21,12 +21,12 @@ from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import IN_LANES
+from qcomp.transforms.lower_to_loop.elementwise import IN_LANES, codes_in, in_reals
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, as_stored, held_element, real_element
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy
 from qcomp.transforms.lower_to_loop.reals import Reals
-from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
+from qcomp.transforms.lower_to_loop.through_reals import recoded
 from qcomp.transforms.moved_operands import keeps_order
 
 Places = list[Index | int]
@@ -34,17 +34,23 @@ Body = Callable[[Builder, Sequence[SSAValue]], None]
 
 
 def run(lowering: Lowering, op: Operation, name: str, key: object, buffers: Sequence[Buffer], body: Body) -> None:
-    """Emit the call of a kernel over row-major buffers that depends on their types and `key`."""
+    """Emit the call of a kernel over row-major buffers that depends on their types and `key`.
+
+    Buffers of codes are seen as reals.
+    """
     kinds = [memref_of(buffer.element, buffer.sizes) for buffer in buffers]
     values = [lowering.view(buffer, kind) for buffer, kind in zip(buffers, kinds, strict=True)]
     names = [f"x{place}" for place in range(len(buffers) - 1)] + ["y"]
+    codes = tuple(codes_in(buffer) for buffer in buffers)
 
     def build(symbol: str):
         func, b, arguments = kernel(symbol, list(zip(names, kinds, strict=True)), op.location)
+        for value, item in zip(arguments, codes, strict=True):
+            in_reals(b, value, item)
         body(b, arguments)
         return finish(func)
 
-    lowering.call((name, key, *(str(kind) for kind in kinds)), name, build, values, op.location)
+    lowering.call((name, key, codes, *(str(kind) for kind in kinds)), name, build, values, op.location)
 
 
 def indices_over(b: Builder, stack: ExitStack, sizes: Sequence[int], but: Sequence[int] = ()) -> Places:
@@ -100,7 +106,12 @@ def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
                     tile = b.load(x, spot, part.shape, over, None, part.valid)
                     b.store(tile, y, at(places, last, nest.index), over, None, part.valid)
 
-    run(lowering, op, "gather", (dim, lanes), [source, picked, target], body)
+    run(lowering, op, "gather", (dim, lanes), [_bytes(source), picked, _bytes(target)], body)
+
+
+def _bytes(buffer: Buffer) -> Buffer:
+    """`buffer`, its codes not looked at."""
+    return replace(buffer, encoding=None, views={})
 
 
 @lowers(nn.ScatterOp, any_element=True, symbolic=True, in_float32=lambda op: op.reduce.data != "none")
@@ -133,7 +144,7 @@ def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
                 value = as_stored(b, _combined(m, reduce, held[0], held[1]), element)
             b.store(value, y, spot)
 
-    run(lowering, op, "scatter", (dim, reduce, str(element)), [source, picked, target], body)
+    run(lowering, op, "scatter", (dim, reduce, str(element)), [_bytes(source), picked, _bytes(target)], body)
 
 
 def _combined(m: Reals, kind: str, old: SSAValue, new: SSAValue) -> SSAValue:
@@ -157,25 +168,25 @@ def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
     result = element if encoding_of(op.result.type) is not None else real_element(op.result)
     if kind == "logaddexp" and str(element) == "f64":
         raise QcompError("nn.scan logaddexp of f64 is not lowered to loops", code="lower")
-    with result_of(lowering, op.result, element, where) as target:
+    target = result_of(lowering, op.result, element, where)
 
-        def body(b: Builder, values: Sequence[SSAValue]) -> None:
-            x, y = values
-            with ExitStack() as stack:
-                stack.enter_context(b.unless_empty(source.sizes[dim]))
-                places = indices_over(b, stack, source.sizes, (dim,))
-                first = as_held(b, b.load(x, at(places, dim, 0)), element)
-                zero = b.integer(0, (), i64)
-                start = zero if kind.startswith("arg") else first
-                b.store(as_stored(b, start, result), y, at(places, dim, 0))
-                with b.loop(1, source.sizes[dim], carry=[first, zero]) as nest:
-                    value = as_held(b, b.load(x, at(places, dim, nest.index)), element)
-                    best, place = _scanned(b, element, kind, nest.carried, value, nest.index)
-                    shown = place if kind.startswith("arg") else best
-                    b.store(as_stored(b, shown, result), y, at(places, dim, nest.index))
-                    nest.carry(best, place)
+    def body(b: Builder, values: Sequence[SSAValue]) -> None:
+        x, y = values
+        with ExitStack() as stack:
+            stack.enter_context(b.unless_empty(source.sizes[dim]))
+            places = indices_over(b, stack, source.sizes, (dim,))
+            first = as_held(b, b.load(x, at(places, dim, 0)), element)
+            zero = b.integer(0, (), i64)
+            start = zero if kind.startswith("arg") else first
+            b.store(as_stored(b, start, result), y, at(places, dim, 0))
+            with b.loop(1, source.sizes[dim], carry=[first, zero]) as nest:
+                value = as_held(b, b.load(x, at(places, dim, nest.index)), element)
+                best, place = _scanned(b, element, kind, nest.carried, value, nest.index)
+                shown = place if kind.startswith("arg") else best
+                b.store(as_stored(b, shown, result), y, at(places, dim, nest.index))
+                nest.carry(best, place)
 
-        run(lowering, op, "scan", (dim, kind, str(element), str(result)), [source, target], body)
+    run(lowering, op, "scan", (dim, kind, str(element), str(result)), [source, target], body)
 
 
 def _scanned(
@@ -203,18 +214,14 @@ def in_order(lowering: Lowering, source: Buffer, op: Operation, kind: str) -> tu
     """
     held, given = source.encoding, encoding_of(op.results[0].type)
     if kind in ("max", "min") and held is not None and given in (None, held) and keeps_order(held):
-        return replace(source, encoding=None, views={}), i8 if held.signed else ui8
-    return reals_of(lowering, source, op.location), real_element(op.operands[0])
+        return _bytes(source), i8 if held.signed else ui8
+    return source, real_element(op.operands[0])
 
 
-@contextmanager
-def result_of(lowering: Lowering, value: SSAValue, element: Attribute, where: LocationAttr) -> Generator[Buffer]:
-    """A row-major buffer for the result of an op that works on elements of that type; codes are quantized from f32."""
-    if encoding_of(value.type) is not None and element in (i8, ui8):
-        yield lowering.define(value, where, Layout(False))
-        return
-    with real_result(lowering, value, where, Layout(False)) as target:
-        yield target
+def result_of(lowering: Lowering, value: SSAValue, element: Attribute, where: LocationAttr) -> Buffer:
+    """A row-major buffer for the result of an op that works on elements of that type."""
+    target = lowering.define(value, where, Layout(False))
+    return _bytes(target) if element in (i8, ui8) else target
 
 
 @lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, any_element=True, symbolic=True)
@@ -236,18 +243,18 @@ def reduce_in_order(lowering: Lowering, op: nn.ReduceOp, kind: str) -> None:
         raise QcompError("sums of i1 are not lowered to loops", code="lower", hint="cast to i32 first")
     if kind not in ("add", "mul") and 0 in (source.sizes[axis] for axis in axes):
         raise QcompError("an extreme of no elements", code="shape")
-    with result_of(lowering, op.result, element, where) as target:
+    target = result_of(lowering, op.result, element, where)
 
-        def body(b: Builder, values: Sequence[SSAValue]) -> None:
-            x, y = values
-            with ExitStack() as stack:
-                places = indices_over(b, stack, source.sizes, axes)
-                shown = [place for axis, place in enumerate(places) if keepdim or axis not in axes]
-                start = _start(b, kind, x, places, element)
-                best, place = _search(b, kind, element, x, places, source.sizes, list(axes), start)
-                b.store(as_stored(b, place if kind.startswith("arg") else best, result), y, shown)
+    def body(b: Builder, values: Sequence[SSAValue]) -> None:
+        x, y = values
+        with ExitStack() as stack:
+            places = indices_over(b, stack, source.sizes, axes)
+            shown = [place for axis, place in enumerate(places) if keepdim or axis not in axes]
+            start = _start(b, kind, x, places, element)
+            best, place = _search(b, kind, element, x, places, source.sizes, list(axes), start)
+            b.store(as_stored(b, place if kind.startswith("arg") else best, result), y, shown)
 
-        run(lowering, op, f"reduce_{kind}", (axes, keepdim, kind, str(element), str(result)), [source, target], body)
+    run(lowering, op, f"reduce_{kind}", (axes, keepdim, kind, str(element), str(result)), [source, target], body)
 
 
 def _start(b: Builder, kind: str, x: SSAValue, places: Places, element: Attribute) -> list[SSAValue]:

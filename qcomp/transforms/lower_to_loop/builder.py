@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -108,11 +108,16 @@ class Nest:
         self.yielded = values
 
 
+Conversion = Callable[["Builder", SSAValue], SSAValue]
+
+
 class Builder:
     """Appends ops to the innermost open block."""
 
     def __init__(self, block: Block):
         self._blocks = [block]
+        self.conversions: dict[SSAValue, tuple[Conversion, Conversion]] = {}
+        """What tiles of a buffer go through when they are loaded, and before they are stored."""
         self._sizes: dict[int, SSAValue] = {}
         self._last_size: Operation | None = None
 
@@ -214,7 +219,8 @@ class Builder:
         kind = VectorType(element, shape) if shape else element
         mapping, operands = affine_map(self._known(indices))
         properties = loop.access_properties(mapping, over, steps, valid)
-        return self.add(loop.LoadOp.build(operands=[memref, operands], result_types=[kind], properties=properties))
+        tile = self.add(loop.LoadOp.build(operands=[memref, operands], result_types=[kind], properties=properties))
+        return self.conversions[memref][0](self, tile) if memref in self.conversions else tile
 
     def store(
         self,
@@ -226,6 +232,8 @@ class Builder:
         valid: int | None = None,
     ) -> None:
         """Write a scalar or a tile."""
+        if memref in self.conversions:
+            value = self.conversions[memref][1](self, value)
         mapping, operands = affine_map(self._known(indices))
         properties = loop.access_properties(mapping, over, steps, valid)
         self.do(loop.StoreOp.build(operands=[value, memref, operands], properties=properties))

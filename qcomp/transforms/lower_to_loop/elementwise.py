@@ -193,6 +193,19 @@ def dequantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     return b.add(arith.MulfOp(b.add(loop.ToFloatOp(wide)), b.real(codes.scale, shape)))
 
 
+def codes_in(buffer: Buffer) -> Codes | None:
+    """How the codes of a buffer become reals and back; None when it holds reals. Raises QcompError as `Codes.of`."""
+    return None if buffer.encoding is None else Codes.of(buffer.encoding)
+
+
+def in_reals(b: Builder, buffer: SSAValue, codes: Codes | None) -> None:
+    """Let a kernel's body see a buffer of codes as reals: they are dequantized when loaded, quantized when stored."""
+    if codes is not None:
+        b.conversions[buffer] = (
+            lambda b, tile: dequantized(b, tile, codes), lambda b, tile: quantized(b, tile, codes),
+        )  # fmt: skip
+
+
 def quantized(b: Builder, tile: SSAValue, codes: Codes | None) -> SSAValue:
     """clamp(round(x * inverse) + zero_point); the tile itself when the result holds reals."""
     if codes is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, f32
+from xdsl.dialects.builtin import LocationAttr, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
@@ -21,11 +21,11 @@ from qcomp.interpreter.reference.norm import batch_norm_factor
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
+from qcomp.transforms.lower_to_loop.elementwise import Codes, Compute, codes_in, in_reals, lower_elementwise
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import sum_in_lanes
 from qcomp.transforms.lower_to_loop.reals import Reals
-from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
+from qcomp.transforms.lower_to_loop.through_reals import reals_of
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,16 @@ class LayerNormKernel:
     weight: bool
     bias: bool
     lanes: int
+    source_codes: Codes | None
+    target_codes: Codes | None
 
 
 @lowers(nn.LayerNormOp, symbolic=True)
 def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
-    """The normalized dimensions as one row, in row-major order."""
+    """The normalized dimensions as one row, in row-major order; codes are converted in registers."""
     where = op.location
     size = math.prod(ints(op.normalized_shape))
-    source = reals_of(lowering, lowering.row_major(op.input, where), where)
+    source = lowering.row_major(op.input, where)
     rows = math.prod(source.sizes) // max(size, 1)
     affine = [
         reals_of(lowering, lowering.row_major(value, where), where)
@@ -53,22 +55,31 @@ def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
         if value is not None
     ]
     eps = float(np.float32(op.eps.value.data))
-    spec = LayerNormKernel(rows, size, eps, op.weight is not None, op.bias is not None, lowering.target.lanes)
-    with real_result(lowering, op.result, where, Layout(False)) as target:
-        arguments = [lowering.view(source, memref_of(f32, (rows, size)))]
-        arguments += [lowering.view(buffer, memref_of(f32, (size,))) for buffer in affine]
-        arguments.append(lowering.view(target, memref_of(f32, (rows, size))))
-        alias = [(len(arguments) - 1, 0)]
-        lowering.call(spec, "layer_norm", lambda name: _build(spec, name, where), arguments, where, alias)
+    target = lowering.define(op.result, where, Layout(False))
+    spec = LayerNormKernel(
+        rows, size, eps, op.weight is not None, op.bias is not None, lowering.target.lanes, codes_in(source),
+        codes_in(target),
+    )  # fmt: skip
+    arguments = [lowering.view(source, memref_of(source.element, (rows, size)))]
+    arguments += [lowering.view(buffer, memref_of(f32, (size,))) for buffer in affine]
+    arguments.append(lowering.view(target, memref_of(target.element, (rows, size))))
+    alias = [(len(arguments) - 1, 0)] if source.element == target.element == f32 else []
+    lowering.call(spec, "layer_norm", lambda name: _build(spec, name, where), arguments, where, alias)
 
 
 def _build(spec: LayerNormKernel, name: str, where: LocationAttr) -> FuncOp:
-    rows, row = memref_of(f32, (spec.rows, spec.size)), memref_of(f32, (spec.size,))
-    arguments = [("x", rows)]
+    row = memref_of(f32, (spec.size,))
+    x, y = (
+        memref_of(f32 if codes is None else i8, (spec.rows, spec.size))
+        for codes in (spec.source_codes, spec.target_codes)
+    )
+    arguments = [("x", x)]
     arguments += [(role, row) for role, given in (("weight", spec.weight), ("bias", spec.bias)) if given]
-    arguments.append(("y", rows))
+    arguments.append(("y", y))
     func, b, values = kernel(name, arguments, where)
     use = {hint: value for (hint, _), value in zip(arguments, values, strict=True)}
+    in_reals(b, use["x"], spec.source_codes)
+    in_reals(b, use["y"], spec.target_codes)
     with b.loop(0, spec.rows, kind="parallel") as nest:
         _row(spec, b, use, nest.index)
     return finish(func)

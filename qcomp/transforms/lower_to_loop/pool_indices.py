@@ -24,6 +24,7 @@ from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, held_element
 from qcomp.transforms.lower_to_loop.pooling import Axis, sliding
+from qcomp.transforms.lower_to_loop.through_reals import reals_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def lower_max_pool_indices(lowering: Lowering, op: nn.MaxPoolIndicesOp) -> None:
     """The order of codes is that of the reals they stand for."""
     where = op.location
     source, element = in_order(lowering, lowering.operand(op.input), op, "max")
+    source = reals_of(lowering, source, where)
     if str(element) not in ("f32", "i8", "ui8"):
         raise QcompError(f"indices of a max pool of {source.element} are not lowered to loops", code="lower")
     target = lowering.define(op.result, where, Layout(False))

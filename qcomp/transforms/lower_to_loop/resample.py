@@ -22,10 +22,18 @@ from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES, iterate, lane_choice
+from qcomp.transforms.lower_to_loop.elementwise import (
+    ELEMENTS,
+    IN_LANES,
+    Codes,
+    codes_in,
+    in_reals,
+    iterate,
+    lane_choice,
+)
 from qcomp.transforms.lower_to_loop.lanes import Chunk
 from qcomp.transforms.lower_to_loop.reals import Reals
-from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of, recoded
+from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class ResampleKernel:
     dim: int
     taps: int
     lanes: int
+    source_codes: Codes | None = None
+    target_codes: Codes | None = None
 
 
 @lowers(nn.TakeOp, any_element=True, symbolic=True)
@@ -58,17 +68,19 @@ def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
     indices, weights = lowering.array(op.indices), lowering.array(op.weights)
     if indices is None or weights is None or weights.dtype != np.float32:
         raise QcompError("indices and float32 weights of resample must be constants", code="lower")
-    source = reals_of(lowering, lowering.operand(op.input), where)
+    source = lowering.operand(op.input)
     if is_symbolic(source.sizes[dim]):
         raise QcompError("resampling of a symbolic size is not lowered to loops", code="lower", hint=FIX)
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < source.sizes[dim]:
         raise QcompError("an index of resample is outside its input", code="lower")
-    with real_result(lowering, op.result, where) as target:
-        seen = Seen.of(target)
-        spec = ResampleKernel(Seen.of(source), seen, dim, int(indices.shape[1]), _lanes(lowering, seen, dim))
-        arguments = [source.value, lowering.constant(indices.astype(np.int32), i32)]
-        arguments += [lowering.constant(weights, f32), target.value]
-        lowering.call(spec, "resample", lambda name: _build(spec, name, where), arguments, where)
+    target = lowering.define(op.result, where)
+    seen, taps = Seen.of(target), int(indices.shape[1])
+    spec = ResampleKernel(
+        Seen.of(source), seen, dim, taps, _lanes(lowering, seen, dim), codes_in(source), codes_in(target)
+    )  # fmt: skip
+    arguments = [source.value, lowering.constant(indices.astype(np.int32), i32)]
+    arguments += [lowering.constant(weights, f32), target.value]
+    lowering.call(spec, "resample", lambda name: _build(spec, name, where), arguments, where)
 
 
 def _lanes(lowering: Lowering, target: Seen, dim: int) -> int:
@@ -87,10 +99,12 @@ def _build(spec: ResampleKernel, name: str, where: LocationAttr) -> FuncOp:
     if spec.taps:
         arguments.append(("weights", memref_of(f32, (size, spec.taps))))
     func, b, values = kernel(name, [*arguments, ("y", kinds[1])], where)
+    in_reals(b, values[0], spec.source_codes)
+    in_reals(b, values[-1], spec.target_codes)
     # Tiles of bytes that are no neighbours go a register's worth of lanes at a time.
     lane = lane_choice(spec.target)
     beside = all(lane is None or seen.order[-1] == lane for seen in (spec.source, spec.target))
-    element = ELEMENTS[spec.target.element] if beside else f32
+    element = ELEMENTS[spec.target.element] if beside and not spec.taps else f32
     for indices, lane, part in iterate(b, spec.target, spec.lanes, element):
         place = indices[spec.dim]
         if spec.taps:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lowering of softmax: the largest element, powers written to the result, their sum, then one factor for all.
 
+A result of codes cannot hold powers; they are computed twice then.
+
 The sum has the order of `qcomp.interpreter.reference.reduction`. When the reduced dimension is contiguous its elements
 fill the lanes, else those of the innermost one do.
 """
@@ -25,6 +27,7 @@ from qcomp.transforms.lower_to_loop.access import Seen, place
 from qcomp.transforms.lower_to_loop.buffers import physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, codes_in, in_reals
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import (
     halved,
@@ -36,7 +39,6 @@ from qcomp.transforms.lower_to_loop.partials import (
     sum_in_lanes,
 )
 from qcomp.transforms.lower_to_loop.reals import Reals
-from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.transcendental import exp
 
 
@@ -48,6 +50,8 @@ class SoftmaxKernel:
     target: Seen
     axis: int
     lanes: int
+    source_codes: Codes | None
+    target_codes: Codes | None
 
 
 @lowers(nn.SoftmaxOp, symbolic=True)
@@ -56,18 +60,27 @@ def lower_softmax(lowering: Lowering, op: nn.SoftmaxOp) -> None:
     sizes = static_shape(op.input)
     if not sizes:
         raise QcompError("softmax of a tensor without dimensions is not lowered to loops", code="lower")
-    with real_result(lowering, op.result, op.location) as target:
-        source = reals_of(lowering, lowering.like(op.input, target, op.location), op.location)
-        axis = op.dim.value.data % len(sizes)
-        spec = SoftmaxKernel(Seen.of(source), Seen.of(target), axis, lowering.target.lanes)
-        alias = [(1, 0)] if source.type == target.type and source.layout == target.layout else []
-        arguments = [source.value, target.value]
-        lowering.call(spec, "softmax", lambda name: _build(spec, name, op.location), arguments, op.location, alias)
+    target = lowering.define(op.result, op.location)
+    source = lowering.like(op.input, target, op.location)
+    axis = op.dim.value.data % len(sizes)
+    spec = SoftmaxKernel(
+        Seen.of(source), Seen.of(target), axis, lowering.target.lanes, codes_in(source), codes_in(target)
+    )  # fmt: skip
+    alike = target.encoding is None and source.type == target.type and source.layout == target.layout
+    arguments = [source.value, target.value]
+    lowering.call(
+        spec, "softmax", lambda name: _build(spec, name, op.location), arguments, op.location, [(1, 0)] if alike else []
+    )  # fmt: skip
 
 
 def _build(spec: SoftmaxKernel, name: str, where: LocationAttr) -> FuncOp:
-    kinds = [memref_of(f32, physical_shape(seen.sizes, seen.layout)) for seen in (spec.source, spec.target)]
+    kinds = [
+        memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
+        for seen in (spec.source, spec.target)
+    ]
     func, b, (x, y) = kernel(name, list(zip(("x", "y"), kinds, strict=True)), where)
+    in_reals(b, x, spec.source_codes)
+    in_reals(b, y, spec.target_codes)
     order = spec.target.order
     across = order[-1] == spec.axis
     lane = spec.axis if across else order[-1]
@@ -93,6 +106,8 @@ class _Row:
     def __init__(self, spec: SoftmaxKernel, b: Builder, x: SSAValue, y: SSAValue, indices: list[Index | int]):
         self.spec, self.b, self.x, self.y, self.indices = spec, b, x, y, indices
         self.size = spec.target.sizes[spec.axis]
+        self.kept = spec.target_codes is None
+        """Whether powers are kept in the result."""
 
     def across(self) -> None:
         b, size = self.b, self.size
@@ -107,10 +122,11 @@ class _Row:
             acc = in_lanes(b, size, b.real(0.0, (PARTIALS,)), step)
             total = b.add(loop.ReduceOp("add", acc))
         else:
-            self._each(lambda index, part: self._power(index, part, largest))
-            total = sum_in_lanes(b, size, lambda index, part: self._load(self.y, self.spec.target, index, part))
+            if self.kept:
+                self._each(lambda index, part: self._power(index, part, largest))
+            total = sum_in_lanes(b, size, lambda index, part: self._again(index, part, largest))
         factor = b.add(arith.DivfOp(b.real(1.0), total))
-        self._each(lambda index, part: self._scale(index, part, b.broadcast(factor, part.shape)))
+        self._each(lambda index, part: self._scale(index, part, b.broadcast(factor, part.shape), largest))
 
     def along(self, part: Chunk) -> None:
         b, size = self.b, self.size
@@ -118,16 +134,15 @@ class _Row:
             tile = self._load(self.x, self.spec.source, nest.index, part)
             nest.carry(b.add(loop.MaximumOp(tile, nest.carried[0])))
         (largest,) = nest.results
-        with b.loop(0, size) as row:
-            self._power(row.index, part, largest)
+        if self.kept:
+            with b.loop(0, size) as row:
+                self._power(row.index, part, largest)
         m = Reals(b, part.shape)
         start = [m.number(0.0)] * partial_count(size)
-        acc = in_registers(
-            b, size, start, lambda old, index: m.add(old, self._load(self.y, self.spec.target, index, part))
-        )
+        acc = in_registers(b, size, start, lambda old, index: m.add(old, self._again(index, part, largest)))
         factor = m.divide(m.number(1.0), halved(acc, m.add))
         with b.loop(0, size) as row:
-            self._scale(row.index, part, factor)
+            self._scale(row.index, part, factor, largest)
 
     def _each(self, act: Callable[[Index, Chunk], object]) -> None:
         for part in chunks(self.size, f32, self.spec.lanes):
@@ -135,15 +150,20 @@ class _Row:
                 act(nest.index, part)
 
     def _power(self, index: Index, part: Chunk, largest: SSAValue) -> SSAValue:
-        """exp(x - largest), also written to the result."""
+        """exp(x - largest), also written to the result where that keeps it."""
         m = Reals(self.b, part.shape)
         distance = m.subtract(self._load(self.x, self.spec.source, index, part), self.b.broadcast(largest, m.shape))
         value = exp(m, distance)
-        self._store(value, index, part)
+        if self.kept:
+            self._store(value, index, part)
         return value
 
-    def _scale(self, index: Index, part: Chunk, factor: SSAValue) -> None:
-        value = self._load(self.y, self.spec.target, index, part)
+    def _again(self, index: Index, part: Chunk, largest: SSAValue) -> SSAValue:
+        """exp(x - largest) once more."""
+        return self._load(self.y, self.spec.target, index, part) if self.kept else self._power(index, part, largest)
+
+    def _scale(self, index: Index, part: Chunk, factor: SSAValue, largest: SSAValue) -> None:
+        value = self._again(index, part, largest)
         self._store(self.b.add(arith.MulfOp(value, factor)), index, part)
 
     def _place(self, seen: Seen, index: Index) -> tuple[list[Index | int], Sequence[int]]:

@@ -168,14 +168,15 @@ func.func @residuals(%x: !x, %r: tensor<2x!quant.uniform<i8:f32, 0.1:4>>, %f: !y
 // CHECK-LABEL: func.func @others
 func.func @others(%x: !y, %f: !yf, %h: tensor<4x2x!quant.uniform<i8:f16, 0.2:5>>) -> (!y, !y, tensor<4x2x!quant.uniform<i8:f16, 0.2:5>>) {
   // CHECK: nn.add {{.*}}tensor<4x2xf32>, tensor<4x2xf32>
-  // CHECK: nn.softmax {{.*}}tensor<4x2xf32>
+  // CHECK: nn.scatter {{.*}}tensor<4x2xf32>
   // CHECK: nn.neg {{.*}}tensor<4x2xf16>
   %d = quant.dequantize %x : !y -> !yf
   %a = nn.add %d, %f : (!yf, !yf) -> !yf
   // expected-remark@+1 {{operand 1 is not dequantized}}
   %q = quant.quantize %a : !yf -> !y
-  %s = nn.softmax %d {dim = 1} : !yf -> !yf
-  // expected-remark@+1 {{nn.softmax has no integer form}}
+  %i = nn.constant dense<1> : tensor<1x1xi64>
+  %s = nn.scatter %d into %d[%i] {dim = 0, reduce = "add"} : (!yf, tensor<1x1xi64>, !yf) -> !yf
+  // expected-remark@+1 {{nn.scatter has no integer form}}
   %p = quant.quantize %s : !yf -> !y
   %e = quant.dequantize %h : tensor<4x2x!quant.uniform<i8:f16, 0.2:5>> -> tensor<4x2xf16>
   %n = nn.neg %e : tensor<4x2xf16> -> tensor<4x2xf16>

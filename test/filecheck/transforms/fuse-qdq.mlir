@@ -124,6 +124,30 @@ func.func @choices(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, %y: tensor<
   func.return %q, %r, %t : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
 }
 
+// Ops that compute in reals read and write codes, at one end or both.
+// CHECK-LABEL: func.func @in_reals
+func.func @in_reals(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, %f: tensor<4x5xf32>) -> (tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5xf32>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x1x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>) {
+  // CHECK-NEXT: [[A:%[^ ]+]] = nn.softmax %x {{.*}} -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  // CHECK-NEXT: [[B:%[^ ]+]] = nn.layer_norm %x {{.*}} -> tensor<4x5xf32>
+  // CHECK-NEXT: [[C:%[^ ]+]] = nn.scan "add", %f {{.*}} -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  // CHECK-NEXT: [[D:%[^ ]+]] = nn.prod %x {{.*}} -> tensor<4x1x!quant.uniform<i8:f32, 0.02:7>>
+  // CHECK-NEXT: [[E:%[^ ]+]] = nn.scan "mul", %x {{.*}} -> tensor<4x5xf32>
+  // CHECK-NEXT: [[F:%[^ ]+]] = quant.quantize [[E]] {recipe = f32}
+  // CHECK-NEXT: func.return [[A]], [[B]], [[C]], [[D]], [[F]]
+  %d = quant.dequantize %x : tensor<4x5x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x5xf32>
+  %a = nn.softmax %d {dim = 1} : tensor<4x5xf32> -> tensor<4x5xf32>
+  %q = quant.quantize %a : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  %b = nn.layer_norm %d {normalized_shape = array<i64: 5>, eps = 1.0e-05 : f64} : (tensor<4x5xf32>) -> tensor<4x5xf32>
+  %c = nn.scan "add", %f {dim = 1} : tensor<4x5xf32> -> tensor<4x5xf32>
+  %r = quant.quantize %c : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  %p = nn.prod %d {dim = array<i64: 1>, keepdim = true} : tensor<4x5xf32> -> tensor<4x1xf32>
+  %s = quant.quantize %p : tensor<4x1xf32> -> tensor<4x1x!quant.uniform<i8:f32, 0.02:7>>
+  %e = nn.scan "mul", %d {dim = 0} : tensor<4x5xf32> -> tensor<4x5xf32>
+  // expected-remark@+1 {{nn.scan quantizes by the default recipe only}}
+  %t = quant.quantize %e {recipe = f32} : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  func.return %q, %b, %r, %s, %t : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5xf32>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x1x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+}
+
 // A constant beside codes: it stays in f32.
 // CHECK-LABEL: func.func @by_constants
 func.func @by_constants(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>) -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>> {

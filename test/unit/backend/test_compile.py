@@ -153,7 +153,8 @@ def test_report() -> None:
     rows = {row["name"]: row for row in report["ops"] if row["op"] == "nn.linear"}
     zero, one = rows["heads.0"], rows["heads.1"]
     assert zero == {
-        "name": "heads.0", "op": "nn.linear", "loc": "model.py:12", "macs": 70, "compute": "i8", "reason": None,
+        "name": "heads.0", "op": "nn.linear", "loc": "model.py:12", "macs": 70, "compute": "i8",
+        "memory": "i8", "reason": None,
     }  # fmt: skip
     assert (one["loc"], one["macs"], one["compute"]) == ("model.py:13", 70, "f32")
     assert "zero point" in one["reason"]

@@ -87,6 +87,12 @@ NUMBERS: dict[str, Function] = {
     "div": lambda a, b: a / 3, "clamp": lambda a, b: torch.clamp(a, -0.3, 1.1), "maximum": torch.maximum,
     "add_row": lambda a, b: a + torch.linspace(-1, 1, 7), "fmod": lambda a, b: torch.fmod(a, 0.7),
 }  # fmt: skip
+IN_REALS: dict[str, Function] = {
+    "softmax": lambda a, b: torch.softmax(a, 1), "softmax_of_columns": lambda a, b: torch.softmax(b, 0),
+    "layer_norm": lambda a, b: torch.nn.functional.layer_norm(a, (7,)), "cumsum": lambda a, b: a.cumsum(1),
+    "cumprod": lambda a, b: b.cumprod(0), "prod": lambda a, b: a.prod(1),
+    "logcumsumexp": lambda a, b: a.logcumsumexp(1),
+}  # fmt: skip
 CASES = {**PICKS, **ORDERS, **NUMBERS}
 
 
@@ -104,6 +110,22 @@ def test_ops_on_codes(name: str) -> None:
         found = artifact(*inputs)
         for want, have in zip(model(*inputs), found if isinstance(found, tuple) else (found,), strict=True):
             assert want.dtype == have.dtype and torch.equal(want, have), (name, target)
+
+
+@pytest.mark.parametrize("name", IN_REALS)
+def test_reals_between_codes(name: str) -> None:
+    """Computed in float32 from codes in memory to codes in memory: the bits of the float op between them."""
+    torch.manual_seed(len(name))
+    inputs = torch.randn(5, 7), torch.randn(5, 7)
+    model = Between(IN_REALS[name], (0.034, 100, True))
+    apart = qcomp.compile(model, target="generic", example_inputs=inputs, opt_level=0)(*inputs)
+    for target in TARGETS:
+        artifact = qcomp.compile(model, target=target, example_inputs=inputs)
+        rows = [row for row in artifact.report()["ops"] if not row["op"].startswith("quant.")]
+        assert [(row["compute"], row["memory"]) for row in rows] == [("f32", "i8")], rows
+        found = artifact(*inputs)
+        for want, have in zip(apart, found, strict=True):
+            assert torch.equal(want, have), (name, target)
 
 
 def test_ties_of_unstable_sorts_are_sorted() -> None:
