@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -30,7 +30,20 @@ ResultT = TypeVar("ResultT")
 MADE_LIMIT = 256 << 20
 """Bytes of all constants that a program makes of numbers, such as sequences: a few characters can ask for any number.
 """
-Result = SSAValue | Sequence["SSAValue | None"] | None
+
+
+@dataclass(frozen=True)
+class Complex:
+    """A complex tensor: two real ones of one dtype."""
+
+    real: SSAValue
+    imag: SSAValue
+
+    def __iter__(self) -> Iterator[SSAValue]:
+        return iter((self.real, self.imag))
+
+
+Result = SSAValue | Complex | Sequence["SSAValue | Complex | None"] | None
 """What a handler returns: the value of a single result, or one value per result (None for one that is not offered)."""
 
 
@@ -86,6 +99,8 @@ class Builder:
     block: Block
     symbols: dict[str, int]
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    complexes: dict[str, Complex] = field(default_factory=dict[str, Complex])
+    """The complex values, which are not among `values`."""
     place: LocationAttr | None = None
     bindable: frozenset[str] = frozenset()
     """The symbols that the shapes of the inputs give."""
@@ -269,6 +284,22 @@ class Builder:
             value.name_hint = ref.name if SSAValue.is_valid_name(ref.name) else None
         self.values[ref.name] = value
         return value
+
+    def is_complex(self, name: str) -> bool:
+        """Whether a value of the graph is complex."""
+        constant = self.graph.constants.get(name)
+        return name in self.complexes or (constant is not None and constant.data.dtype in ("complex64", "complex128"))
+
+    def complex(self, ref: Ref) -> Complex:
+        """The parts of a complex value."""
+        known = self.complexes.get(ref.name)
+        if known is None:
+            constant = self.graph.constants[ref.name]
+            array = constant.data.array
+            parts = [np.ascontiguousarray(part) for part in (array.real, array.imag)]
+            known = Complex(*(self.constant(part, None, constant.name) for part in parts))
+            self.complexes[ref.name] = known
+        return known
 
     def is_number(self, value: Argument) -> bool:
         """Whether an argument is a number, literal or computed from sizes, and not a tensor."""

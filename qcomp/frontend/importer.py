@@ -26,10 +26,11 @@ from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
 from qcomp.dialects.state import STATE, WRITTEN
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Result, Tensor, attribute_location, tensor_type
+from qcomp.frontend.builder import Builder, Complex, Result, Tensor, attribute_location, tensor_type
 from qcomp.frontend.functional import Functional, PureNode, functionalize
 from qcomp.frontend.graph import OBSERVE, Argument, Graph, Location, Meta, Node, Ref, ScalarMeta, TensorMeta
 from qcomp.frontend.ops import HANDLERS
+from qcomp.frontend.ops.complexes import complex_handler
 from qcomp.frontend.ops.table import hint_for
 from qcomp.frontend.pytree import Tree
 from qcomp.frontend.symbols import Expr
@@ -67,6 +68,9 @@ MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 """A block takes time quadratic in its arguments."""
 
 
+_PARTS = "return torch.view_as_real of it"
+
+
 class _Importer:
     """Runs the handlers over the live nodes. After a refusal it goes on with a stand-in, so that later ones show."""
 
@@ -88,6 +92,9 @@ class _Importer:
         self._states()
         for pure in self.functional.nodes:
             self._node(pure)
+        for value in self.functional.outputs:
+            if isinstance(value, Ref) and self.builder.is_complex(value.name):
+                self._refuse(Node(value.name, "output", (), ()), "complex outputs are not supported", _PARTS)
 
     def _body(self, graph: Graph, block: Block, inputs: Sequence[SSAValue]) -> list[SSAValue]:
         """The nodes of a subgraph in `block`; see `Builder.body`."""
@@ -164,13 +171,19 @@ class _Importer:
         if self._unknown.intersection(node.uses()):
             self._unknown.update(node.results())
             return
+        self.builder.place = attribute_location(where)
         handler = HANDLERS.get(node.target)
+        try:
+            handler = complex_handler(self.builder, node) or handler
+        except QcompError as error:
+            self._refuse(node, error.message, error.hint)
+            self._stand_in(node)
+            return
         if handler is None:
             written = node.target if not pure.inplace else _written(node.target)
             self._refuse(Node(node.name, written, (), (), node.location), "is not supported", hint_for(node.target))
             self._stand_in(node)
             return
-        self.builder.place = attribute_location(where)
         try:
             results = handler(self.builder, node)
             self._bind(pure, results)
@@ -186,7 +199,7 @@ class _Importer:
     def _bind(self, pure: PureNode, results: Result) -> None:
         """Give the results their names in the graph, and compare their types with the export's."""
         node = pure.node
-        listed = list(results) if not isinstance(results, SSAValue) and results is not None else [results]
+        listed = [results] if isinstance(results, SSAValue | Complex | None) else list(results)
         names = [part for output in node.outputs for part in (output if isinstance(output, tuple) else (output,))]
         if len(listed) < len(names):
             raise QcompError(f"has {len(names)} results, {len(listed)} are known")
@@ -199,12 +212,28 @@ class _Importer:
                 if ref.name in self._users:
                     raise QcompError(f"result {ref.name} is not supported", hint="only the first result is")
                 continue
+            if isinstance(value, Complex):
+                self._bind_complex(pure, ref.name, value)
+                continue
             if pure.inplace:
                 value = self._as_written(node, value)
             self._compare(ref.name, value)
             if value.name_hint is None and SSAValue.is_valid_name(ref.name):
                 value.name_hint = ref.name
             self.builder.values[ref.name] = value
+
+    def _bind_complex(self, pure: PureNode, name: str, value: Complex) -> None:
+        meta = self.graph.values.get(name)
+        found = sizes_of(tensor_type(value.real))
+        if found != sizes_of(tensor_type(value.imag)):
+            raise QcompError(f"result {name} has parts of two shapes", code="internal")
+        if isinstance(meta, TensorMeta) and self.graph.exact_types:
+            expected = tuple(self.builder.size(dim) for dim in meta.shape)
+            if expected != found:
+                raise QcompError(f"result {name} was inferred as {list(found)}, the export says {list(expected)}")
+        if pure.inplace:
+            raise QcompError("writes complex numbers in place", code="unsupported-op")
+        self.builder.complexes[name] = value
 
     def _as_written(self, node: Node, value: SSAValue) -> SSAValue:
         """The result of an in-place op has the type of the tensor it was written to."""

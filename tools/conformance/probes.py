@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tools.conformance.probes_by_hand import by_hand
-from tools.conformance.samples import Sample, operators, samples_of
+from tools.conformance.samples import Sample, in_real_parts, operators, samples_of
 
 HELD = frozenset({"weight", "bias", "running_mean", "running_var", "params", "weight_hh", "weight_ih", "w_ih", "w_hh"})
 """Arguments that are parameters of a layer: they are constants of a probe, all other tensors are its inputs."""
@@ -56,7 +56,7 @@ class Probe(torch.nn.Module):
 
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The op's results."""
-        return self.call(tensors)
+        return in_real_parts(self.call(tensors))
 
 
 def probe_of(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Probe:

@@ -15,7 +15,7 @@ DTYPES: dict[str, torch.dtype] = {
     for name in ("float32", "int64", "bool", "float64", "float16", "bfloat16", "int32", "int16", "int8", "uint8")
 }
 _UNDEFINED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided"})
-_FREE_PLACES = frozenset({"sort", "topk", "kthvalue", "median", "nanmedian", "mode"})
+_FREE_PLACES = frozenset({"sort", "argsort", "topk", "kthvalue", "median", "nanmedian", "mode"})
 _LOOKED_AT = 120
 
 
@@ -33,7 +33,8 @@ def undefined(name: str, dtype: str) -> frozenset[int]:
     """
     if name in _UNDEFINED:
         return frozenset(range(8))
-    return frozenset({1}) if name in _FREE_PLACES and not DTYPES[dtype].is_floating_point else frozenset()
+    place = 0 if name == "argsort" else 1
+    return frozenset({place}) if name in _FREE_PLACES and not DTYPES[dtype].is_floating_point else frozenset()
 
 
 class Sample(torch.nn.Module):
@@ -53,7 +54,16 @@ class Sample(torch.nn.Module):
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
         args, kwargs = pytree.tree_unflatten(leaves, self.structure)
-        return self.function(*args, **kwargs)
+        return in_real_parts(self.function(*args, **kwargs))
+
+
+def in_real_parts(result: Any) -> Any:
+    """`result` with complex tensors as real ones, whose last dimension has both parts: qcomp returns no others."""
+
+    def real(value: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+    return pytree.tree_map_only(torch.Tensor, real, result)
 
 
 def samples_of(operator: Any, dtype: torch.dtype, count: int) -> list[Sample]:

@@ -167,6 +167,45 @@ def put(b: Builder, node: Node) -> Result:
     return reshape_to(b, scattered(b, flat, index, reshape_to(b, source, given), 0, reduce), shape_of(base))
 
 
+@op("trace.default")
+def trace(b: Builder, node: Node) -> Result:
+    """The sum of the diagonal; of integers in int64."""
+    value = b.tensor(node, "self")
+    rows, columns = static_shape(value)
+    places = np.arange(min(rows, columns), dtype=np.int64) * (columns + 1)
+    found = pick(b, reshape_to(b, value, (rows * columns,)), b.constant(places, "int64"), 0)
+    whole = dtype_of(value).startswith(("bool", "int", "uint"))
+    return total(b, b.cast(found, "int64") if whole else found, [0])
+
+
+@op("diagflat.default")
+def diagflat(b: Builder, node: Node) -> Result:
+    """All elements on a diagonal of a matrix of zeros."""
+    value, offset = b.tensor(node, "self"), b.integer(node, "offset", 0)
+    count = prod(static_shape(value))
+    size = count + abs(offset)
+    steps = np.arange(count, dtype=np.int64)
+    places = (steps + max(-offset, 0)) * size + steps + max(offset, 0)
+    zeros = b.expand(b.scalar(0, dtype_of(value)), (size * size,))
+    put = scattered(b, zeros, b.constant(places, "int64"), reshape_to(b, value, (count,)), 0, "none")
+    return reshape_to(b, put, (size, size))
+
+
+@op("fft_fftshift.default", "fft_ifftshift.default")
+def fftshift(b: Builder, node: Node) -> Result:
+    """Dimensions turned round by half, so that frequency 0 is in the middle, or back at the start."""
+    value = b.tensor(node, "self")
+    shape = static_shape(value)
+    dims = range(len(shape)) if node.argument("dim") is None else b.integers(node, "dim")
+    for dim in dims:
+        axis = axis_of(dim, len(shape))
+        cut = (shape[axis] + ("ifft" not in node.target)) // 2
+        if 0 < cut < shape[axis]:
+            ends = (cut, shape[axis]), (0, cut)
+            value = b.add(nn.CatOp([b.add(nn.SliceOp(value, axis, start, end)) for start, end in ends], axis))
+    return value
+
+
 @op("trapezoid.dx", "trapz.dx", "trapezoid.x", "trapz.x", "cumulative_trapezoid.dx", "cumulative_trapezoid.x")
 def trapezoid(b: Builder, node: Node) -> Result:
     """The area below the points, in all or up to each."""

@@ -93,19 +93,21 @@ def eye(b: Builder, node: Node) -> Result:
     return b.cast(b.constant(np.eye(rows, columns, dtype=np.float32)), dtype)
 
 
-@op("linspace.default")
+@op("linspace.default", "logspace.default")
 def linspace(b: Builder, node: Node) -> Result:
-    """`steps` numbers from start to end, each from the nearer end."""
+    """`steps` numbers from start to end, each from the nearer end; for logspace, powers of `base` with them."""
     start, end, steps = b.real(node, "start"), b.real(node, "end"), b.integer(node, "steps")
     dtype = b.dtype(node) or promotion.DEFAULT_FLOAT
     if promotion.category(dtype) < 2 or steps > _MAX_SEQUENCE:
-        raise QcompError(f"linspace of {dtype} is not supported", code="unsupported-op")
+        raise QcompError(f"{node.target} of {dtype} is not supported", code="unsupported-op")
     held = np.float64 if dtype == "float64" else np.float32
     first, last, places = held(start), held(end), np.arange(steps)
     step = (last - first) / held(max(steps - 1, 1))
     values = np.where(
         places < max(steps // 2, 1), first + step * places.astype(held), last - step * (steps - 1 - places).astype(held)
     )
+    if "log" in node.target:
+        values = np.power(b.real(node, "base", 10.0), values.astype(np.float64))
     return b.cast(b.constant(values.astype(held)), dtype)
 
 

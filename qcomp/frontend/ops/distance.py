@@ -95,6 +95,13 @@ def cdist(b: Builder, node: Node) -> Result:
     return _last_norm(b, arithmetic.subtract(b, *wide), b.real(node, "p", 2.0), False)
 
 
+@op("dist.default")
+def dist(b: Builder, node: Node) -> Result:
+    """The p-norm of the difference of all elements."""
+    apart = arithmetic.subtract(b, b.tensor(node, "self"), b.tensor(node, "other"))
+    return vector_norm(b, apart, b.real(node, "p", 2.0), range(len(shape_of(apart))), False)
+
+
 @op("pdist.default", "_pdist_forward.default")
 def pdist(b: Builder, node: Node) -> Result:
     """The p-norms of the differences of all pairs of rows, in the order of the upper triangle."""

@@ -104,11 +104,16 @@ def log_softmax(b: Builder, node: Node) -> Result:
     """x - max - log(sum(exp(x - max))) along `dim`, in `dtype` when given."""
     value, dtype = b.tensor(node, "self"), b.dtype(node)
     value = value if dtype is None else b.cast(value, dtype)
+    return log_softmax_along(b, value, b.integer(node, "dim"))
+
+
+def log_softmax_along(b: Builder, value: SSAValue, dim: int) -> SSAValue:
+    """x - max - log(sum(exp(x - max))) along `dim`."""
     if 0 in shape_of(value):
         return value
     shape = shape_of(value)
     value = value if shape else reshape_to(b, value, (1,))
-    axis = (axis_of(b.integer(node, "dim"), len(shape)),)
+    axis = (axis_of(dim, len(shape)),)
     centred = arithmetic.subtract(b, value, b.add(nn.AmaxOp(value, axis, True)))
     total = b.add(nn.SumOp(b.add(nn.ExpOp(centred)), axis, True))
     result = arithmetic.subtract(b, centred, b.add(nn.FunctionOp.of(total, "log")))

@@ -9,6 +9,7 @@ from qcomp.dialects import nn
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.operands import choose, compare
 from qcomp.frontend.ops.table import op
 
 
@@ -33,6 +34,21 @@ def sum_(b: Builder, node: Node) -> Result:
     value = b.tensor(node, "self")
     dtype = b.dtype(node) or ("int64" if promotion.category(dtype_of(value)) < 2 else dtype_of(value))
     return _reduce(b, node, nn.SumOp, b.cast(value, dtype))
+
+
+@op("nansum.default", "nanmean.default")
+def nansum(b: Builder, node: Node) -> Result:
+    """Sum or mean of what is no NaN."""
+    value, dtype = b.tensor(node, "self"), b.dtype(node)
+    whole = promotion.category(dtype_of(value)) < 2
+    value = b.cast(value, dtype or ("int64" if whole else dtype_of(value)))
+    if whole:
+        return _reduce(b, node, nn.SumOp, value)
+    known = compare(b, "eq", value, value)
+    result = _reduce(b, node, nn.SumOp, choose(b, known, value, 0.0, dtype_of(value)))
+    if "mean" not in node.target:
+        return result
+    return b.add(nn.DivOp(result, _reduce(b, node, nn.SumOp, b.cast(known, dtype_of(value)))))
 
 
 @op("amax.default")

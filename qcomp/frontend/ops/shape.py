@@ -145,10 +145,11 @@ def expand_as(b: Builder, node: Node) -> Result:
     return b.expand(b.tensor(node, "self"), shape_of(b.tensor(node, "other")))
 
 
-@op("repeat.default")
+@op("repeat.default", "tile.default")
 def repeat(b: Builder, node: Node) -> Result:
     """The tensor tiled: each dimension [n] becomes [times, n] by broadcast, then one."""
-    value, times = b.tensor(node, "self"), b.integers(node, "repeats")
+    value, times = b.tensor(node, "self"), b.integers(node, "dims" if "tile" in node.target else "repeats")
+    times = (1,) * (len(shape_of(value)) - len(times)) + times
     shape = (1,) * (len(times) - len(shape_of(value))) + shape_of(value)
     single = [size for old in shape for size in (1, old)]
     tiled = [size for count, old in zip(times, shape, strict=True) for size in (count, old)]

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.dialects.nn.base import broadcast_shapes, ints
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.indexing import accumulate_at
@@ -56,8 +56,9 @@ def insert_view(b: Builder, node: Node) -> Result:
         raise QcompError(f"a write through {target} is not supported", code="unsupported-op")
     base = b.tensor(node, "base")
     found = handler(b, Node(node.name, target, arguments, (Ref(node.name),), node.location))
-    view = found if isinstance(found, SSAValue) else (found or [])[index]
-    if view is None:
+    listed = [found] if isinstance(found, SSAValue | Complex | None) else found
+    view = listed[0 if len(listed) == 1 else index]
+    if not isinstance(view, SSAValue):
         raise QcompError(f"a write through result {index} of {target} is not supported", code="unsupported-op")
     return write_back(b, base, view, b.tensor(node, "source"), target)
 
@@ -79,12 +80,13 @@ _register_scatter("aten.select.int", "select_scatter.default")
 _register_scatter("aten.diagonal.default", "diagonal_scatter.default")
 
 
-@op("diagonal.default", "diagonal_copy.default")
+@op("diagonal.default", "diagonal_copy.default", "linalg_diagonal.default")
 def diagonal(b: Builder, node: Node) -> Result:
     """The elements [i, i + offset] of two dimensions, as a last one: in flat memory they are one slice with a step."""
-    value, offset = b.tensor(node, "self"), b.integer(node, "offset", 0)
-    rank = len(shape_of(value))
-    first, second = (axis_of(b.integer(node, f"dim{number}", number - 1), rank) for number in (1, 2))
+    matrix = "linalg" in node.target
+    value, offset = b.tensor(node, "A" if matrix else "self"), b.integer(node, "offset", 0)
+    rank, defaults = len(shape_of(value)), (-2, -1) if matrix else (0, 1)
+    first, second = (axis_of(b.integer(node, f"dim{place + 1}", defaults[place]), rank) for place in (0, 1))
     rest = [axis for axis in range(rank) if axis not in (first, second)]
     moved = permute_to(b, value, [*rest, first, second])
     *lead, rows, columns = shape_of(moved)

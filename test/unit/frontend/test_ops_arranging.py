@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from eager import Call, Case, compare, ints, r
 
 from qcomp.errors import QcompError
@@ -96,6 +97,44 @@ CASES: dict[str, Case] = {
             A.native_dropout(x, 0.3, False),
         ),
         (r(2, 3, 5, 4),),
+    ),
+    "tiled": (
+        lambda x: (x.tile(2, 1, 3), x.tile(2), x.trace(), torch.diagflat(x, -1), torch.linalg.diagonal(x, offset=1),
+                   torch.fft.fftshift(x), torch.fft.ifftshift(x, 1), torch.dist(x, x[0], 3),
+                   torch.logspace(0, 2, 4) + x),
+        (r(3, 4),),
+    ),
+    "without nan": (lambda x: (x.nansum(), x.nansum(1), x.nanmean(0, keepdim=True), x[0].int().nansum()), (NAN,)),
+    "losses": (
+        lambda x, y: [
+            loss(x, y, reduction=how)
+            for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.kl_div, F.soft_margin_loss)
+            for how in ("none", "mean", "sum")
+        ],
+        (r(3, 4), r(3, 4, seed=1).abs()),
+    ),
+    "losses of probabilities": (
+        lambda x, y: (
+            F.binary_cross_entropy(x.sigmoid(), y, weight=x.abs()), F.binary_cross_entropy_with_logits(x, y),
+            F.binary_cross_entropy_with_logits(x, y, pos_weight=y[0] + 1), F.cross_entropy(x, y, label_smoothing=0.2),
+            F.poisson_nll_loss(x, y * 9, full=True), F.cosine_embedding_loss(x, y, torch.tensor([1, -1, 1]), 0.1),
+        ),
+        (r(3, 4), r(3, 4, seed=1).sigmoid()),
+    ),
+    "losses of classes": (
+        lambda x, c: (
+            F.cross_entropy(x, c), F.cross_entropy(x, c, weight=x[0, :, 0].abs(), label_smoothing=0.1, ignore_index=2),
+            F.cross_entropy(x, c, reduction="none"), F.nll_loss(x, c, reduction="sum", weight=x[1, :, 0]),
+            F.nll_loss(x[:, :, 0], c[:, 0]),
+        ),
+        (r(3, 4, 5), ints(3, 5).abs() % 4),
+    ),
+    "losses of orders": (
+        lambda x, y: (
+            F.margin_ranking_loss(x, y, x.sign(), 0.3), F.hinge_embedding_loss(x, y.sign(), 0.8),
+            F.triplet_margin_loss(x, y, x[:1], swap=True),
+        ),
+        (r(3, 4), r(3, 4, seed=1)),
     ),
     "gradients of pools": (
         lambda x, g, h: (
