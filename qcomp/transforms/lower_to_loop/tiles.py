@@ -62,7 +62,7 @@ def choose_tile(
     blocks = -(-channels // target.lanes)
     candidates = [
         Tile(rows, columns, vectors)
-        for vectors in (1, 2, 3, 4, 6, 8)
+        for vectors in ((1, 2, 3, 4, 6, 8) if not unpacking else _compact(blocks))
         if vectors <= blocks
         for rows, columns in _pixels(nominal(height), nominal(width))
         if rows * columns * vectors + vectors + 1 <= target.registers - 1
@@ -77,6 +77,11 @@ def choose_tile(
         return sum(_cost(tile, h, w, work, part) / (w if part else 1) for h, w in sizes)
 
     return min(candidates, key=lambda tile: (cost(tile), tile.rows, -tile.columns))
+
+
+def _compact(blocks: int) -> list[int]:
+    """Registers of channels that a tile of codes may have: what pads the last tile is an eighth of them at most."""
+    return [vectors for vectors in range(1, 9) if 8 * (-blocks % vectors) <= blocks]
 
 
 def _conflict_free(target: Target, pixel_bytes: int) -> int:

@@ -186,8 +186,8 @@ def test_sizes_that_depend_on_symbols(target: str) -> None:
         indices = torch.randint(0, WORDS, shape)
         with torch.no_grad():
             torch.testing.assert_close(artifact(indices), model(indices), rtol=1e-5, atol=1e-5)
-    # Channels may be padded to whole tiles, here 160 to 192.
-    assert artifact.report()["weight_bytes"] <= 1.2 * (held(BOTH, 4, 32) + VECTORS) + TABLE
+    # Channels are padded to whole tiles, by an eighth at most.
+    assert artifact.report()["weight_bytes"] <= 1.125 * (held(BOTH, 4, 32) + VECTORS) + TABLE
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
