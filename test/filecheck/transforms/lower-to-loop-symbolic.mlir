@@ -35,3 +35,61 @@ func.func @main(%x: tensor<?x5xf32, #nn.dims<[s, 5]>>, %y: tensor<?x32xf32, #nn.
   %b = nn.relu %y : tensor<?x32xf32, #nn.dims<[s, 32]>> -> tensor<?x32xf32, #nn.dims<[s, 32]>>
   func.return %a, %b : tensor<?x5xf32, #nn.dims<[s, 5]>>, tensor<?x32xf32, #nn.dims<[s, 32]>>
 }
+
+// -----
+
+// A width that depends on symbols is cut into whole tiles and, from there on, halves of them.
+// VECTOR-LABEL: func.func private @conv2d_0
+// VECTOR-SAME:  attributes {nn.symbols = [#nn.symbol<h, 0>, #nn.symbol<w, 0>]}
+// VECTOR:       loop.for %{{.*}} = [0] to [%{{.*}}] parallel
+// VECTOR:       loop.for %{{.*}} = [0] to [%{{.*}}] step 16
+// VECTOR:       loop.for %{{.*}} = [%{{.*}}] to [%{{.*}}] step 8
+// VECTOR:       loop.for %{{.*}} = [%{{.*}}] to [%{{.*}}] step 4
+// VECTOR:       loop.for %{{.*}} = [%{{.*}}] to [%{{.*}}] step 2
+// VECTOR:       loop.for %{{.*}} = [%{{.*}}] to [%{{.*}}] {
+// VECTOR-LABEL: func.func @main
+func.func @main(%x: tensor<1x16x?x?xf32, #nn.dims<[1, 16, h, w]>>) -> tensor<1x16x?x?xf32, #nn.dims<[1, 16, h, w]>> attributes {nn.symbols = [#nn.symbol<h, 0>, #nn.symbol<w, 0>]} {
+  %w = nn.constant dense<0.5> : tensor<16x16x3x3xf32>
+  %c = nn.conv2d %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x16x?x?xf32, #nn.dims<[1, 16, h, w]>>, tensor<16x16x3x3xf32>) -> tensor<1x16x?x?xf32, #nn.dims<[1, 16, h, w]>>
+  func.return %c : tensor<1x16x?x?xf32, #nn.dims<[1, 16, h, w]>>
+}
+
+// -----
+
+// A pool over all of a symbolic size counts its elements when it runs.
+// CHECK-LABEL: func.func private @adaptive_avg_pool2d_0
+// CHECK:       arith.muli %{{.*}}, %{{.*}} : index
+// CHECK:       loop.to_float
+// CHECK:       arith.divf
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<1x3x?x?xf32, #nn.dims<[1, 3, h, w]>>) -> tensor<1x3x1x1xf32> attributes {nn.symbols = [#nn.symbol<h, 1>, #nn.symbol<w, 1>]} {
+  %y = nn.adaptive_avg_pool2d %x {output_size = array<i64: 1, 1>} : tensor<1x3x?x?xf32, #nn.dims<[1, 3, h, w]>> -> tensor<1x3x1x1xf32>
+  func.return %y : tensor<1x3x1x1xf32>
+}
+
+// -----
+
+// Sums of codes: in 32 bits where the range of the symbol proves that they fit, else in 64.
+// CHECK-LABEL: func.func private @sum_0
+// CHECK:       loop.extend
+// CHECK-NOT:   arith.extsi
+// CHECK-LABEL: func.func private @sum_1
+// CHECK:       arith.extsi %{{.*}} : i32 to i64
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<3x?x!quant.uniform<i8:f32, 0.5:7>, #nn.dims<[3, n]>>, %y: tensor<3x?x!quant.uniform<i8:f32, 0.5:7>, #nn.dims<[3, m]>>) -> (tensor<3xf32>, tensor<3xf32>) attributes {nn.symbols = [#nn.symbol<n, 0, 1000000>, #nn.symbol<m, 0>]} {
+  %a = nn.sum %x {dim = array<i64: 1>, keepdim = false} : tensor<3x?x!quant.uniform<i8:f32, 0.5:7>, #nn.dims<[3, n]>> -> tensor<3xf32>
+  %b = nn.sum %y {dim = array<i64: 1>, keepdim = false} : tensor<3x?x!quant.uniform<i8:f32, 0.5:7>, #nn.dims<[3, m]>> -> tensor<3xf32>
+  func.return %a, %b : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// What needs a first element runs only where there is one.
+// CHECK-LABEL: func.func private @scan_0
+// CHECK:       %[[N:.*]] = loop.size {value = #nn.dim<n>} : index
+// CHECK:       loop.for %{{.*}} = [0] to [1, %[[N]]]
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<?xf32, #nn.dims<[n]>>) -> tensor<?xf32, #nn.dims<[n]>> attributes {nn.symbols = [#nn.symbol<n, 0>]} {
+  %y = nn.scan "add", %x {dim = 0 : i64} : tensor<?xf32, #nn.dims<[n]>> -> tensor<?xf32, #nn.dims<[n]>>
+  func.return %y : tensor<?xf32, #nn.dims<[n]>>
+}
