@@ -83,13 +83,11 @@ def check_program(
 ) -> Check:  # fmt: skip
     """Everything in `program`, which is what `qcomp.compile` takes, that it would refuse for `target`.
 
-    dims: sizes of symbols, as for `qcomp.compile`. What import refuses of symbolic sizes it refuses before they are
-    fixed. Raises QcompError for a program that cannot be read at all, an unknown target and names that are no symbols.
+    dims: sizes of symbols, as for `qcomp.compile`. Raises QcompError for a program that cannot be read at all, an
+    unknown target and names that are no symbols.
     """
     name = find_target(target).name
-    module, refusals = _imported(program, example_inputs)
-    if dims:
-        specialize(module, resolve(module, dims))
+    module, refusals = _imported(program, example_inputs, dims or {})
     try:
         emitted = emit_module(module, target, opt_level, "net")
     except RefusalError as error:
@@ -106,11 +104,18 @@ def in_float(rows: Sequence[Mapping[str, Any]]) -> tuple[InFloat, ...]:
     return tuple(InFloat(op, count, reason) for (op, reason), count in reasons.most_common())
 
 
-def _imported(program: object, example_inputs: Sequence[object] | None) -> tuple[ModuleOp, list[Refusal]]:
+def _imported(
+    program: object, example_inputs: Sequence[object] | None, dims: Mapping[str, int]
+) -> tuple[ModuleOp, list[Refusal]]:
     from qcomp.frontend import supported_part
 
-    if isinstance(program, ModuleOp):
-        return program.clone(), []
-    if isinstance(program, str | PathLike) and Path(cast("str | PathLike[str]", program)).suffix == ".mlir":
-        return import_program(cast(object, program), example_inputs)[0], []
-    return supported_part(cast(object, program), example_inputs)
+    text = isinstance(program, str | PathLike) and Path(cast("str | PathLike[str]", program)).suffix == ".mlir"
+    if text or isinstance(program, ModuleOp):
+        module, refusals = import_program(cast(object, program), example_inputs)[0], list[Refusal]()
+    else:
+        module, refusals = supported_part(cast(object, program), example_inputs)
+    if dims and refusals:
+        return supported_part(cast(object, program), example_inputs, dims)
+    if dims:
+        specialize(module, resolve(module, dims))
+    return module, refusals

@@ -97,14 +97,31 @@ def emit(
     """The first half of `compile`: everything that needs no C compiler."""
     _choose_target(target)
     try:
-        module, title = import_program(program, example_inputs)
+        module, title = _imported(program, example_inputs, dims or {})
     except RefusalError:
         from qcomp.backend.check import check_program
 
         raise check_program(program, target, example_inputs, opt_level, dims).error() from None
-    if dims:
-        specialize(module, resolve(module, dims))
     return emit_module(module, target, opt_level, name or title, verify)
+
+
+def _imported(
+    program: object, example_inputs: Sequence[object] | None, dims: Mapping[str, int]
+) -> tuple[ModuleOp, str]:
+    """The program as a module at `dims`; where import refuses symbolic sizes, they are fixed before it."""
+    try:
+        module, title = import_program(program, example_inputs)
+    except RefusalError:
+        if not dims or isinstance(program, ModuleOp):
+            raise
+    else:
+        if dims:
+            specialize(module, resolve(module, dims))
+        return module, title
+    from qcomp.frontend import at_sizes
+
+    title = Path(cast("str | os.PathLike[str]", program)).stem if isinstance(program, str | os.PathLike) else "net"
+    return at_sizes(cast(object, program), example_inputs, dims), title
 
 
 def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify: bool = False) -> Emitted:

@@ -294,6 +294,17 @@ def ceil_divide(size: int, by: int) -> int:
     return floor_divide(size * -1, by) * -1 if isinstance(by, Dim) else floor_divide(size + by - 1, by)
 
 
+def times_real(size: int, by: float) -> int:
+    """``floor(size * by)`` for a number whose products with sizes are exact: a whole number of 1024ths, 0 or more.
+
+    Raises QcompError for other numbers.
+    """
+    parts, rest = divmod(by * 1024, 1)
+    if rest or not 0 <= parts < 2**30:
+        raise QcompError(f"a size {size} times {by} is not supported", code="dynamic-shape", hint="use a whole number")
+    return floor_divide(size * int(parts), 1024)
+
+
 def modulo(size: int, by: int) -> int:
     """``size mod by``, of the sign of `by`."""
     return size - floor_divide(size, by) * by

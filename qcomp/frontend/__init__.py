@@ -7,13 +7,13 @@ and `functional` side effects; `importer` turns it into IR by the op table in `o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from qcomp.errors import QcompError
-from qcomp.frontend.specialize import bind_symbols
+from qcomp.frontend.specialize import bind_symbols, fixed_symbols
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qcomp.frontend.graph import Graph
     from qcomp.refusals import Refusal
 
-__all__ = ["check", "from_torch", "read_graph", "supported_part"]
+__all__ = ["at_sizes", "check", "from_torch", "read_graph", "supported_part"]
 
 
 def from_torch(program: object, example_inputs: Sequence[object] | None = None) -> ModuleOp:
@@ -40,17 +40,25 @@ def from_torch(program: object, example_inputs: Sequence[object] | None = None) 
     return import_graph(graph, bind_symbols(graph, example_inputs))
 
 
+def at_sizes(program: object, example_inputs: Sequence[object] | None, dims: Mapping[str, int]) -> ModuleOp:
+    """`from_torch` with sizes for symbols, by name or place. So ops are imported that take no symbolic sizes."""
+    from qcomp.frontend.importer import import_graph
+
+    graph = read_graph(program, example_inputs)
+    return import_graph(graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims)})
+
+
 def supported_part(
-    program: object, example_inputs: Sequence[object] | None = None
+    program: object, example_inputs: Sequence[object] | None = None, dims: Mapping[str, int] | None = None
 ) -> tuple[ModuleOp, list[Refusal]]:
-    """The module of what can be imported (all of it when nothing is refused), and what cannot.
+    """The module of what can be imported (all of it when nothing is refused), and what cannot; sizes by `dims`.
 
     Raises QcompError for what `from_torch` refuses as a whole, such as a damaged file.
     """
     from qcomp.frontend.importer import import_supported
 
     graph = read_graph(program, example_inputs)
-    return import_supported(graph, bind_symbols(graph, example_inputs))
+    return import_supported(graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims)})
 
 
 def check(program: object, example_inputs: Sequence[object] | None = None) -> list[Refusal]:

@@ -33,6 +33,7 @@ from qcomp.frontend.ops import HANDLERS
 from qcomp.frontend.ops.complexes import complex_handler
 from qcomp.frontend.ops.table import hint_for
 from qcomp.frontend.pytree import Tree
+from qcomp.frontend.specialize import symbol_of
 from qcomp.frontend.symbols import Expr
 from qcomp.refusals import Refusal, refusal_error
 
@@ -325,9 +326,7 @@ class _Importer:
         """The symbols of the inputs in order. A least size of 2 counts as 0: torch neither checks nor needs it."""
         found: list[Symbol] = []
         for name in symbols_of(size for kind in kinds for size in sizes_of(cast(Tensor, kind))):
-            limits = self.graph.ranges.get(name)
-            low, high = (limits.low or 0, limits.high) if limits else (0, None)
-            found.append(Symbol(name, low if low > 2 else 0, high))
+            found.append(symbol_of(self.graph, name))
         return found
 
     def _argument_attributes(self) -> ArrayAttr[DictionaryAttr]:

@@ -60,6 +60,10 @@ class Expr:
         inner = self.args[0]
         if self.op in _ROUNDED and isinstance(inner, Expr) and inner.op == "truediv":
             return _ROUNDED[self.op](*map(_size, inner.args))
+        if self.op in ("trunc", "floor") and isinstance(inner, Expr) and inner.op == "mul" and len(inner.args) == 2:
+            factor, size = sorted(inner.args, key=lambda arg: isinstance(arg, Expr))
+            if isinstance(factor, float) and isinstance(size, Expr) and size.op == "float":
+                return dims.times_real(_size(size.args[0]), factor)
         if self.op == "pow" and isinstance(self.args[1], int):
             return _size(inner) ** self.args[1]
         if self.op not in _SIZES:

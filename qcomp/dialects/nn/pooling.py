@@ -19,7 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from qcomp.dialects.dim import ceil_divide, is_symbolic
+from qcomp.dialects.dim import ceil_divide, is_symbolic, smaller
 from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
@@ -86,7 +86,9 @@ def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     require(never_below(room, 0), "window is larger than the padded input")
     count = ceil_divide(room, stride) + 1 if ceil_mode else room // stride + 1
     if is_symbolic(count) and ceil_mode:
-        require(stride == 1, f"ceil_mode with stride {stride} over a symbolic size")
+        # A stride that is short enough never leads beyond the input.
+        reach = dilation * (kernel - 1) + 1
+        count = count if stride + padding <= reach else smaller(count, ceil_divide(size + padding, stride))
     elif ceil_mode and (count - 1) * stride >= size + padding:
         count -= 1
     return count

@@ -12,6 +12,7 @@ from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.counting import has_symbols
 from qcomp.frontend.ops.table import op
 from qcomp.frontend.ops.unpooling import adaptive_max_places
 
@@ -114,5 +115,6 @@ def adaptive_avg_pool(b: Builder, node: Node) -> Result:
 def adaptive_max_pool(b: Builder, node: Node) -> Result:
     """The largest elements of windows that cover the input evenly."""
     spatial, value = _spatial(node), b.tensor(node, "self")
-    places = adaptive_max_places(b, value, b.sizes(node, "output_size", spatial)) if b.reads(node, 1) else None
+    wanted = b.reads(node, 1) and not has_symbols(shape_of(value)[-spatial:])
+    places = adaptive_max_places(b, value, b.sizes(node, "output_size", spatial)) if wanted else None
     return [_adaptive(b, node, _ADAPTIVE_MAX), places]

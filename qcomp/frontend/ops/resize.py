@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from math import floor
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.dim import FIX, is_symbolic
+from qcomp.dialects.dim import FIX, is_symbolic, times_real
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -23,7 +22,6 @@ from qcomp.frontend.ops.table import op
 from qcomp.interpreter.reference import resampling
 
 Scale = float | None
-_LARGEST = 1 << 10
 
 
 def _plan(b: Builder, node: Node, spatial: int) -> tuple[SSAValue, list[int], list[Scale]]:
@@ -42,13 +40,10 @@ def _plan(b: Builder, node: Node, spatial: int) -> tuple[SSAValue, list[int], li
 
 
 def _scaled(size: int, by: float) -> int:
-    """floor(size * by). Raises QcompError for a size that depends on symbols times a number that is not simple."""
+    """floor(size * by). Raises QcompError as `times_real`."""
     if not is_symbolic(size):
         return floor(size * by)
-    ratio = Fraction(by).limit_denominator(_LARGEST)
-    if float(ratio) != by:
-        raise QcompError(f"a size {size} times {by} is not supported", code="dynamic-shape", hint="use a whole factor")
-    return size * ratio.numerator // ratio.denominator
+    return times_real(size, by)
 
 
 def _scales(b: Builder, node: Node, spatial: int) -> list[Scale]:
@@ -102,10 +97,9 @@ def resized(b: Builder, node: Node, value: SSAValue, sizes: Sequence[int], scale
     kind = np.float64 if dtype == "float64" else np.float32
     if has_symbols((*shape_of(value)[2:], *sizes)):
         smooth = node.target.partition(".")[2].partition(".")[0].endswith("_aa")
-        if smooth or mode == "cubic":
-            what = "antialiased" if smooth else mode
-            raise QcompError(f"{what} resizing of symbolic sizes is not supported", code="dynamic-shape", hint=FIX)
-        return resampled(b, value, sizes, scales, align, "linear")
+        if smooth:
+            raise QcompError("antialiased resizing of symbolic sizes is not supported", code="dynamic-shape", hint=FIX)
+        return resampled(b, value, sizes, scales, align, mode)
     for axis, (size, scale) in reversed(list(enumerate(zip(sizes, scales, strict=True), 2))):
         old = shape_of(value)[axis]
         if node.target.partition(".")[2].partition(".")[0].endswith("_aa"):

@@ -23,12 +23,16 @@ from qcomp.frontend.ops.shape import reshape_to
 def resampled(
     b: Builder, value: SSAValue, sizes: Sequence[int], scales: Sequence[float | None], align: bool, mode: str
 ) -> SSAValue:
-    """`value` with its last dimensions resampled to `sizes`, the last one first. mode: nearest, exact or linear."""
+    """`value` with its last dimensions resampled to `sizes`, the last one first.
+
+    mode: nearest, exact, linear or cubic.
+    """
     for axis, (size, scale) in reversed(list(enumerate(zip(sizes, scales, strict=True), 2))):
         old = shape_of(value)[axis]
-        if mode == "linear":
+        if mode in ("linear", "cubic"):
             if size != old or scale not in (None, 1.0):
-                value = _linear(b, value, axis, _sources(b, old, size, scale, align), old)
+                weighted = _linear if mode == "linear" else _cubic
+                value = weighted(b, value, axis, _sources(b, old, size, scale, align), old)
         elif mode == "nearest" and scale is not None and scale == int(scale) and size == old * int(scale):
             value = _repeated(b, value, axis, int(scale))
         elif size != old or scale not in (None, 1.0):
@@ -49,26 +53,54 @@ def _ratio(b: Builder, old: int, size: int, scale: float | None, align: bool) ->
 
 
 def _sources(b: Builder, old: int, size: int, scale: float | None, align: bool) -> SSAValue:
-    """Where elements of the result lie in the input, not below 0."""
+    """Where elements of the result lie in the input."""
     ratio, place = _ratio(b, old, size, scale, align), b.cast(places(b, size), "float32")
     if align:
         return product(b, ratio, place)
-    moved = difference(b, product(b, ratio, total(b, place, b.scalar(0.5, "float32"))), b.scalar(0.5, "float32"))
-    return b.add(nn.ClampOp.of(moved, 0.0, math.inf))
+    return difference(b, product(b, ratio, total(b, place, b.scalar(0.5, "float32"))), b.scalar(0.5, "float32"))
 
 
 def _linear(b: Builder, value: SSAValue, axis: int, source: SSAValue, old: int) -> SSAValue:
     """Two neighbours, weighted."""
+    source = b.add(nn.ClampOp.of(source, 0.0, math.inf))
     first = _below(b, b.cast(source, "int64"), old)
     second = _below(b, total(b, first, 1), old)
     share = b.add(nn.ClampOp.of(difference(b, source, b.cast(first, "float32")), 0.0, 1.0))
     rest = difference(b, b.scalar(1.0, "float32"), share)
+    return _sum(b, value, axis, [(first, rest), (second, share)])
+
+
+def _sum(b: Builder, value: SSAValue, axis: int, taps: Sequence[tuple[SSAValue, SSAValue]]) -> SSAValue:
+    """Elements at places along `axis` times their weights, added one after the other."""
     dtype, rank = dtype_of(value), len(shape_of(value))
-    one, other = (
+    parts = [
         b.add(nn.MulOp(_picked(b, value, axis, index), b.cast(_spread(b, weight, axis, rank), dtype)))
-        for index, weight in ((first, rest), (second, share))
-    )
-    return b.add(nn.AddOp(one, other))
+        for index, weight in taps
+    ]
+    return total(b, *parts)
+
+
+_CUBIC = -0.75
+"""torch's coefficient of cubic convolution."""
+
+
+def _cubic(b: Builder, value: SSAValue, axis: int, source: SSAValue, old: int) -> SSAValue:
+    """Four neighbours; beyond the ends the last element counts."""
+    whole = unary(b, "floor", source)
+    t = b.add(nn.ClampOp.of(difference(b, source, whole), 0.0, 1.0))
+    first, a = b.cast(whole, "int64"), _CUBIC
+
+    def near(x: SSAValue) -> SSAValue:
+        return total(b, product(b, difference(b, product(b, x, a + 2), a + 3), x, x), 1.0)
+
+    def far(x: SSAValue) -> SSAValue:
+        inner = total(b, product(b, difference(b, product(b, x, a), 5 * a), x), 8 * a)
+        return difference(b, product(b, inner, x), 4 * a)
+
+    weights = [far(total(b, t, 1.0)), near(t), near(difference(b, 1.0, t)), far(difference(b, 2.0, t))]
+    zero = b.scalar(0, "int64")
+    indices = [_below(b, b.add(nn.MaximumOp(total(b, first, step), zero)), old) for step in (-1, 0, 1, 2)]
+    return _sum(b, value, axis, list(zip(indices, weights, strict=True)))
 
 
 def _below(b: Builder, index: SSAValue, size: int) -> SSAValue:

@@ -200,7 +200,7 @@ class Builder:
     def value(self, expression: Index | int) -> SSAValue:
         """An index expression as an SSA value."""
         expression = Index.of(expression)
-        if len(expression.terms) == 1 and expression.terms[0][1] == 1 and not expression.constant:
+        if len(expression.terms) == 1 and expression.terms[0][1] == 1 and expression.constant == 0:
             return expression.terms[0][0]
         mapping, operands = affine_map(self._known([expression]))
         return self.add(ApplyOp(operands, AffineMapAttr(mapping)))

@@ -33,11 +33,27 @@ def test_wrong_sizes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert message in capsys.readouterr().err
 
 
-UNPOOLED = """\
-func.func @main(%x: tensor<?x3x?xf32, #nn.dims<[b, 3, t]>> {nn.name = "x"}) -> tensor<?x3x2xf32, #nn.dims<[b, 3, 2]>>
-    attributes {nn.symbols = [#nn.symbol<b, 0, 8>, #nn.symbol<t, 2, 9>]} {
-  %y = nn.take %x {dim = 2 : i64, indices = array<i64: 1, 0>} : tensor<?x3x?xf32, #nn.dims<[b, 3, t]>>
-    -> tensor<?x3x2xf32, #nn.dims<[b, 3, 2]>>
-  func.return %y : tensor<?x3x2xf32, #nn.dims<[b, 3, 2]>>
+RESIZED = """\
+func.func @main(%x: tensor<1x?xf32, #nn.dims<[1, t]>> {nn.name = "x"}) -> tensor<1x2xf32>
+    attributes {nn.symbols = [#nn.symbol<t, 2, 9>]} {
+  %i = nn.constant dense<[[0, 1], [1, 1]]> : tensor<2x2xi64>
+  %w = nn.constant dense<[[0.25, 0.75], [0.5, 0.5]]> : tensor<2x2xf32>
+  %y = nn.resample %x, %i, %w {dim = 1 : i64}
+    : (tensor<1x?xf32, #nn.dims<[1, t]>>, tensor<2x2xi64>, tensor<2x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
 }
 """
+
+
+def test_check_fixes_sizes_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "net.mlir"
+    path.write_text(RESIZED)
+    assert main(["check", str(path)]) == 1
+    assert "resampling of a symbolic size is not lowered" in capsys.readouterr().out
+    for dim in ("t=4", "x.1=4"):
+        assert main(["check", str(path), "--dim", dim]) == 0
+        assert "everything is supported" in capsys.readouterr().out
+    assert main(["check", str(path), "--dim", "t=1"]) == 1
+    assert "t is 1, allowed are 2 to 9" in capsys.readouterr().err
+    assert main(["check", str(path), "--json", "--dim", "c=1"]) == 1
+    assert "no symbolic size c" in capsys.readouterr().out

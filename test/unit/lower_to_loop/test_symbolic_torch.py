@@ -69,6 +69,38 @@ def _self_product(x: Any, *_: Any) -> Any:
     return torch.softmax(x, -1) @ x.T
 
 
+class Resized(nn.Module):
+    """Pools in all their forms, and resizing by scales and to sizes."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        h, w = x.shape[2:]
+        pools = (
+            F.max_pool2d(x, 2, ceil_mode=True), F.avg_pool2d(x, 3, 2, ceil_mode=True), F.max_pool2d(x, 3, 2, 1, 2),
+            F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+            F.max_pool2d(x, 3, 2, 1, return_indices=True)[1], F.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
+            F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_max_pool2d(x, (2, 3)), F.lp_pool2d(x.abs(), 2, 2),
+        )  # fmt: skip
+        sizes = [
+            F.interpolate(x, scale_factor=2, mode=mode, **({} if "nearest" in mode else {"align_corners": align}))
+            for mode in ("nearest", "nearest-exact", "bilinear", "bicubic")
+            for align in (False, True)
+        ]
+        return (
+            *pools, *sizes, F.interpolate(x, size=(h + 3, 2 * w), mode="bilinear"), F.interpolate(x, size=(5, 7)),
+            F.interpolate(x, scale_factor=(1.5, 3.0), mode="bicubic"), F.interpolate(x, scale_factor=0.5),
+            F.interpolate(x[:, :, 0], scale_factor=2, mode="linear"), F.interpolate(x, size=(2 * h, w + 1)),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_pools_and_resizing(target: str) -> None:
+    model = Resized()
+    dims = ({2: Dim.AUTO, 3: Dim.AUTO},)
+    artifact = qcomp.compile(export(model, (noise(2, 3, 12, 17),), dynamic_shapes=dims), target=target)
+    for h, w in ((12, 17), (7, 8), (33, 9), (6, 64)):
+        close(artifact(noise(2, 3, h, w)), model(noise(2, 3, h, w)), (h, w))
+
+
 class Flow(nn.Module):
     """cond, scan, map and while_loop."""
 
