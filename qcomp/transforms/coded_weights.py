@@ -12,7 +12,7 @@ whose scales are 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -43,7 +43,7 @@ _LARGEST_EXACT = 2**24
 class CodedWeight:
     """Bytes of codes, and for each of them (in views that repeat) a float32 scale and a zero point.
 
-    The zero points are int64, or float32 where fractions are among them. It is moved and cut as an array is.
+    The zero points are integers, or float32 where fractions are among them. It is moved and cut as an array is.
     """
 
     codes: Array
@@ -114,8 +114,11 @@ def _dequantized(op: Operation) -> CodedWeight | None:
     if isinstance(op, CastOp):
         return _spread(codes, np.ones((), np.float32), np.zeros((), np.int64))
     if isinstance(op, DequantizeOp):
-        scales, zeros = parameter_arrays(op.encoding, codes.shape)
-        return _spread(codes, scales.astype(np.float32), zeros)
+        # Blocks are repeated in memory: in the smallest types that hold them.
+        small = replace(
+            op.encoding, scales=op.encoding.scales.astype(np.float32), zero_points=op.encoding.zero_points.astype("i2")
+        )
+        return _spread(codes, *parameter_arrays(small, codes.shape))
     scales, zeros = arrays[1:]
     whole = zeros.dtype.kind in "iu" or bool((zeros == np.rint(zeros)).all())  # pyright: ignore[reportArgumentType, reportCallIssue]
     small = bool((np.abs(zeros.astype(np.float64)) < _LARGEST_EXACT).all())

@@ -24,8 +24,11 @@ from qcomp.frontend.ops.dynamic import float_input, scale_of, zero_point_of
 from qcomp.frontend.ops.quantized import STORAGE, dequantize_codes
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
+from qcomp.frontend.tensor_data import FloatArray
+from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
 from qcomp.transforms.dynamic_parameters import Parameters, parameters_of
 
+_HALVES = ("float16", "bfloat16")
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
@@ -60,8 +63,8 @@ def _encoding(
         return None
     low, high = _range(b, node, dtype)
     grid = tuple(size // block for size, block in zip(shape, blocks, strict=True))
-    scales = owners[0].array.astype(np.float64).reshape(grid)
-    zeros = np.zeros(grid) if owners[1] is None else owners[1].array.astype(np.float64).reshape(grid)
+    scales = _numbers(owners[0]).reshape(grid)
+    zeros = np.zeros(grid) if owners[1] is None else _numbers(owners[1]).reshape(grid)
     if not ((zeros == np.rint(zeros)) & (zeros >= low) & (zeros <= high)).all():
         return None
     signed, width = STORAGE[dtype]
@@ -78,6 +81,12 @@ def _encoding(
         )
     pairs = tuple((axis, blocks[axis]) for axis in divided)
     return Encoding.make(scales, whole, signed=signed, width=width, qmin=low, qmax=high, blocks=pairs)
+
+
+def _numbers(op: ConstantOp) -> FloatArray:
+    """The values of a constant of any type."""
+    element = op.value.data.element
+    return (widen(op.array, element) if is_narrow(element) else op.array).astype(np.float64)
 
 
 def _split(shape: Sequence[int], blocks: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
@@ -112,14 +121,15 @@ def dequantize_affine(b: Builder, node: Node) -> Result:
     """Reals by blocks."""
     value, dtype = b.raw(node, "input"), b.dtype(node, "input_dtype") or ""
     output = b.dtype(node, "output_dtype") or "float32"
-    if output != "float32":
-        raise QcompError(f"{node.target} to {output} is not supported", code="unsupported-dtype", hint="float32 is")
     shape = shape_of(value)
     blocks = _blocks(b, node, shape)
     _range(b, node, dtype)
     encoding = _encoding(b, node, shape, blocks, dtype, ("scale", "zero_point"))
-    if encoding is not None:
-        return dequantize_codes(b, value, encoding)
+    # Differences of bytes are exact in 16-bit floats, so only the product is rounded.
+    if encoding is not None and (output == "float32" or (output in _HALVES and encoding.width == 8)):
+        return b.cast(dequantize_codes(b, value, encoding), output)
+    if output != "float32":
+        raise QcompError(f"{node.target} to {output} is not supported", code="unsupported-dtype", hint="float32 is")
     wide, held, _ = _split(shape, blocks)
     scale, zero = scale_of(b, node, "scale", held), zero_point_of(b, node, "zero_point", held)
     return reshape_to(b, b.add(DequantizeDynamicOp(reshape_to(b, b.plain(value), wide), scale, zero)), shape)

@@ -204,3 +204,16 @@ def test_optimization_levels_and_saved_sources(level: int, tmp_path: Path) -> No
     assert not any(op.startswith("quant.") for op, _ in rows)
     artifact.save(tmp_path / "words")
     assert torch.equal(qcomp.load(tmp_path / "words")(indices), artifact(indices))
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_models_in_bfloat16(bits: int) -> None:
+    """Weights are rounded to bfloat16, as torch rounds them, and are stored in that."""
+    model = Words().eval().bfloat16()
+    quantize_(model, intx(bits, PerGroup(32)), layers)
+    indices = torch.randint(0, WORDS, (2, 5))
+    program = torch.export.export(model, (indices,)).run_decompositions({})
+    with torch.no_grad():
+        reference = model(indices)
+    for size in check(program, indices, reference=reference, relative=2**-7):
+        assert size == held(BOTH, 16) - 4 * (WORDS + HIDDEN + LAST) + VECTORS

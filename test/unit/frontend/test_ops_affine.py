@@ -44,6 +44,23 @@ def test_constant_parameters(blocks: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("blocks", GRANULARITIES.values(), ids=GRANULARITIES)
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("own", [False, True])
+def test_dequantize_to_16_bits(kind: torch.dtype, blocks: tuple[int, int], own: bool) -> None:
+    """Scales in float32 or in the 16 bits of the result; the product is rounded once."""
+    grid = tuple(size // block for size, block in zip(SIZES, blocks, strict=True))
+    scale = (torch.rand(grid) / 20 + 0.01).to(kind if own else torch.float32)
+    zero = torch.randint(-128, 128, grid, dtype=torch.int32)
+    codes = torch.randint(-128, 128, SIZES, dtype=torch.int8)
+
+    def body(x: torch.Tensor) -> Any:
+        held = AO.dequantize_affine(codes, blocks, scale, zero, torch.int8, -128, 127, output_dtype=kind)
+        return (x + held.float(),)
+
+    bits(body, r(*SIZES))
+
+
+@pytest.mark.parametrize("blocks", GRANULARITIES.values(), ids=GRANULARITIES)
 @pytest.mark.parametrize("mapping", ["SYMMETRIC", "ASYMMETRIC"])
 def test_chosen_parameters(mapping: str, blocks: tuple[int, int]) -> None:
     def body(x: torch.Tensor) -> Any:
