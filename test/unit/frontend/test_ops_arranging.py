@@ -145,6 +145,36 @@ CASES: dict[str, Case] = {
         ),
         (r(2, 3, 6, 5), r(2, 3, 4, 3), r(2, 3, 4, 3, seed=1)),
     ),
+    "gradients of convolutions": (
+        lambda x, w, g: (
+            A.convolution_backward(g, x, w, [4], [2, 3], [1, 0], [1, 2], False, [0, 0], 2, BACKWARD),
+            A.convolution_backward(g[:, :2], x, w[:2].repeat(1, 2, 1, 1), None, [2, 3], [1, 0], [1, 2], False,
+                                   [0, 0], 1, [True, True, False])[:2],
+        ),
+        (r(2, 6, 7, 11), r(4, 3, 3, 2), r(2, 4, 4, 3)),
+    ),
+    "gradients of norms": (
+        lambda g, x, w: (
+            A.native_layer_norm_backward(
+                g, x, [4, 5], *A.native_layer_norm(x, [4, 5], None, None, 1e-3)[1:], w, w, BACKWARD
+            ),
+            A.native_group_norm_backward(
+                g.view(2, 4, 15), x.view(2, 4, 15),
+                *A.native_group_norm(x.view(2, 4, 15), None, None, 2, 4, 15, 2, 1e-3)[1:],
+                w[:, 0].contiguous(), 2, 4, 15, 2, BACKWARD,  # torch's kernel takes no other
+            ),
+        ),
+        (r(2, 3, 4, 5).reshape(2, 4, 3, 5).permute(0, 2, 1, 3).contiguous(), r(2, 3, 4, 5, seed=1), r(4, 5)),
+    ),
+    "gradients of curves": (
+        lambda g, x: (
+            A._softmax_backward_data(g, x.softmax(1), 1, torch.float32), A.silu_backward(g, x),
+            A._log_softmax_backward_data(g, x.log_softmax(1), 1, torch.float32), A.threshold_backward(g, x, 0.1),
+            A.hardtanh_backward(g, x, -0.5, 0.7), A.sigmoid_backward(g, x.sigmoid()), A.tanh_backward(g, x.tanh()),
+            A.native_dropout_backward(g, x > 0, 1.25),
+        ),
+        (r(3, 4), r(3, 4, seed=1)),
+    ),
     "gradients of tables": (
         lambda g, i: (A.embedding_dense_backward(g, i, 6, 2, False), A.embedding_dense_backward(g, i, 6, -1, False)),
         (r(3, 4, 5), ints(3, 4).abs() % 6),
