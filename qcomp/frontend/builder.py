@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeVar, cast
 
 import numpy as np
@@ -101,6 +102,8 @@ class Builder:
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     complexes: dict[str, Complex] = field(default_factory=dict[str, Complex])
     """The complex values, which are not among `values`."""
+    items: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    """What tensors the numbers of data come from: symbols of ``item()``, 0-d."""
     place: LocationAttr | None = None
     bindable: frozenset[str] = frozenset()
     """The symbols that the shapes of the inputs give."""
@@ -337,13 +340,27 @@ class Builder:
         if not self.is_number(value):
             return self.tensor(node, name)
         meta = self.graph.values.get(value.name) if isinstance(value, Ref) else None
-        if isinstance(meta, ScalarMeta) and meta.kind == "float" and isinstance(meta.value, Expr):
-            if not meta.value.symbols() <= set(self.symbols):
+        if isinstance(meta, ScalarMeta) and isinstance(meta.value, Expr):
+            if meta.kind == "int" and not self.items.keys().isdisjoint(meta.value.symbols()):
+                return self._whole(meta.value)
+            if meta.kind == "float" and not meta.value.symbols() <= set(self.symbols):
                 return self._real(meta.value)
         return self.number(node, name)
 
+    def _whole(self, value: Expr | Number | str) -> SSAValue:
+        """A sum or product of whole numbers read from tensors, in int64."""
+        if isinstance(value, Expr) and value.op == "symbol" and str(value.args[0]) in self.items:
+            return self.cast(self.items[str(value.args[0])], "int64")
+        if isinstance(value, Expr) and value.op in ("add", "mul"):
+            return reduce(lambda left, right: self.add(REAL[value.op](left, right)), map(self._whole, value.args))
+        if isinstance(value, str) or (isinstance(value, Expr) and not self.items.keys().isdisjoint(value.symbols())):
+            raise QcompError(f"{value}, which depends on data, is not supported", code="dynamic-value")
+        return self.scalar(self.size(value) if isinstance(value, Expr) else value, "int64")
+
     def _real(self, expression: Expr) -> SSAValue:
         """A real expression over sizes, computed in float32."""
+        if expression.op == "symbol":
+            return self._float(expression)
         parts = [self._real(part) if isinstance(part, Expr) and part.op in REAL else part for part in expression.args]
         held = [part if isinstance(part, SSAValue) else self._float(part) for part in parts]
         if expression.op == "float":
@@ -362,6 +379,8 @@ class Builder:
         return total
 
     def _float(self, value: Expr | Number | str) -> SSAValue:
+        if isinstance(value, Expr) and not self.items.keys().isdisjoint(value.symbols()):
+            return self.cast(self.items[str(value.args[0])] if value.op == "symbol" else self._whole(value), "float32")
         if isinstance(value, str):
             raise QcompError(f"{value} is no number", code="dynamic-value")
         return self.scalar(self.size(value) if isinstance(value, Expr) else value, "float32")

@@ -22,7 +22,7 @@ from qcomp.dialects.dim import symbols_of
 from qcomp.dialects.dims import declare_symbols, sizes_of, tensor_of
 from qcomp.dialects.element import element_type
 from qcomp.dialects.location import location
-from qcomp.dialects.nn import ConstantOp
+from qcomp.dialects.nn import ConstantOp, ReshapeOp
 from qcomp.dialects.quant import storage_type
 from qcomp.dialects.state import STATE, WRITTEN
 from qcomp.errors import QcompError
@@ -69,6 +69,7 @@ MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 """A block takes time quadratic in its arguments."""
 
 
+_ITEMS = ("aten.item.default", "aten._local_scalar_dense.default")
 _PARTS = "return torch.view_as_real of it"
 
 
@@ -167,6 +168,7 @@ class _Importer:
     def _node(self, pure: PureNode) -> None:
         node = pure.node
         if all(isinstance(self.graph.values.get(name), ScalarMeta) for name in node.results()):
+            self._item(node)
             return  # read through its metadata, see Builder.number
         self._locations[node.name] = where = self._where(node)
         if self._unknown.intersection(node.uses()):
@@ -196,6 +198,18 @@ class _Importer:
         except (VerifyException, ValueError, IndexError, OverflowError) as error:
             self._refuse(node, f"cannot be imported: {error}", None)
             self._stand_in(node)
+
+    def _item(self, node: Node) -> None:
+        """Keep the tensor that ``item()`` reads for those who compute with the number."""
+        source = node.argument("self")
+        if node.target not in _ITEMS or not isinstance(source, Ref) or source.name in self._unknown:
+            return
+        meta = self.graph.values[node.results()[0]]
+        if not isinstance(meta, ScalarMeta) or not isinstance(meta.value, Expr):
+            return
+        value = self.builder.of(source)
+        for name in meta.value.symbols():
+            self.builder.items[name] = self.builder.add(ReshapeOp(value, ())) if sizes_of(tensor_type(value)) else value
 
     def _bind(self, pure: PureNode, results: Result) -> None:
         """Give the results their names in the graph, and compare their types with the export's."""

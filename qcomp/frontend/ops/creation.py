@@ -19,15 +19,16 @@ from qcomp.frontend.ops.table import op
 _MAX_SEQUENCE = 1 << 24
 
 
-def _filled(b: Builder, value: Number, dtype: str, sizes: Sequence[int]) -> SSAValue:
-    return b.expand(b.scalar(value, dtype), sizes)
+def _filled(b: Builder, value: Number | SSAValue, dtype: str, sizes: Sequence[int]) -> SSAValue:
+    return b.expand(b.cast(value, dtype) if isinstance(value, SSAValue) else b.scalar(value, dtype), sizes)
 
 
 @op("full.default")
 def full(b: Builder, node: Node) -> Result:
     """`size` elements of one value; the dtype follows the number unless given."""
-    value = b.number(node, "fill_value")
-    return _filled(b, value, b.dtype(node) or promotion.of_number(value).dtype, b.integers(node, "size"))
+    value = b.operand(node, "fill_value")
+    dtype = dtype_of(value) if isinstance(value, SSAValue) else promotion.of_number(value).dtype
+    return _filled(b, value, b.dtype(node) or dtype, b.integers(node, "size"))
 
 
 @op("zeros.default", "ones.default", "empty.memory_format", "empty_strided.default", "empty_permuted.default")
@@ -42,7 +43,7 @@ def fill_like(b: Builder, node: Node) -> Result:
     """The shape, and the dtype unless given, of another tensor."""
     like = b.tensor(node, "self")
     fixed = None if ".full_like." in node.target else int(".ones_like." in node.target)
-    value = b.number(node, "fill_value") if fixed is None else fixed
+    value = b.operand(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(like), shape_of(like))
 
 
@@ -50,14 +51,23 @@ def fill_like(b: Builder, node: Node) -> Result:
 def new_fill(b: Builder, node: Node) -> Result:
     """The dtype, unless given, of another tensor."""
     fixed = None if ".new_full." in node.target else int(".new_ones." in node.target)
-    value = b.number(node, "fill_value") if fixed is None else fixed
+    value = b.operand(node, "fill_value") if fixed is None else fixed
     return _filled(b, value, b.dtype(node) or dtype_of(b.tensor(node, "self")), b.integers(node, "size"))
 
 
 @op("scalar_tensor.default")
 def scalar_tensor(b: Builder, node: Node) -> Result:
     """A 0-d tensor."""
-    return b.scalar(b.number(node, "s"), b.dtype(node) or promotion.DEFAULT_FLOAT)
+    return _filled(b, b.operand(node, "s"), b.dtype(node) or promotion.DEFAULT_FLOAT, ())
+
+
+@op(
+    "item.default", "_local_scalar_dense.default", "sym_size.int", "sym_numel.default", "sym_stride.int",
+    "sym_storage_offset.default", "sym_is_contiguous.default",
+)  # fmt: skip
+def number_of_tensor(b: Builder, node: Node) -> Result:
+    """A number, which the importer reads through its metadata; it comes here when the graph has none."""
+    raise QcompError("gives a number that the graph says nothing of", code="dynamic-value", hint="export the program")
 
 
 def _symbolic_arange(b: Builder, node: Node, start: Number, end: Number, step: Number) -> SSAValue:

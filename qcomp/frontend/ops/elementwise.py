@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
@@ -12,7 +13,7 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
-from qcomp.frontend.builder import Builder, Number, Result, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.operands import HALF, Binary, Operand, as_dtype, binary, describe, floating, operand
 from qcomp.frontend.ops.table import op
@@ -77,14 +78,13 @@ _register_unary(nn.NegOp, "neg.default", "negative.default", to_float=False)
 _register_unary(nn.AbsOp, "abs.default", "absolute.default", to_float=False)
 
 
-def _clamp(b: Builder, value: SSAValue, low: Number | None, high: Number | None) -> SSAValue:
-    """`value` limited to [low, high] after promotion with the bounds."""
+def _clamp(b: Builder, value: SSAValue, low: Operand | None, high: Operand | None) -> SSAValue:
+    """`value` limited to [low, high] after promotion with the bounds, of which some may be known at run time only."""
     bounds = [bound for bound in (low, high) if bound is not None]
-    dtype = promotion.result_type([describe(value), *(promotion.of_number(bound) for bound in bounds)])
-    exact = dtype in (*HALF, "float32") or all(np.float32(bound) == bound for bound in bounds)
+    dtype = promotion.result_type([describe(value), *(describe(bound) for bound in bounds)])
     if dtype == "bool":
         raise QcompError("clamp of truth values is not supported", code="unsupported-dtype")
-    if not exact or any(math.isnan(bound) for bound in bounds):
+    if isinstance(low, SSAValue) or isinstance(high, SSAValue) or not _held_by_clamp(bounds, dtype):
         value = b.cast(value, dtype)
         value = value if low is None else b.add(nn.MaximumOp(value, as_dtype(b, low, dtype)))
         return value if high is None else b.add(nn.MinimumOp(value, as_dtype(b, high, dtype)))
@@ -92,8 +92,15 @@ def _clamp(b: Builder, value: SSAValue, low: Number | None, high: Number | None)
     return b.add(nn.ClampOp.of(b.cast(value, dtype), low, high))
 
 
-def _bound(b: Builder, node: Node, name: str, default: Number | None = None) -> Number | None:
-    return None if node.argument(name, default) is None else b.number(node, name, default)
+def _held_by_clamp(bounds: Sequence[Operand], dtype: str) -> bool:
+    """Whether the attributes of nn.clamp, which are float32, can be `bounds`."""
+    numbers = [bound for bound in bounds if not isinstance(bound, SSAValue)]
+    exact = dtype in (*HALF, "float32") or all(np.float32(bound) == bound for bound in numbers)
+    return exact and not any(math.isnan(bound) for bound in numbers)
+
+
+def _bound(b: Builder, node: Node, name: str) -> Operand | None:
+    return None if node.argument(name) is None else b.operand(node, name)
 
 
 @op("clamp.default", "clip.default")
@@ -105,13 +112,13 @@ def clamp(b: Builder, node: Node) -> Result:
 @op("clamp_min.default")
 def clamp_min(b: Builder, node: Node) -> Result:
     """A lower limit."""
-    return _clamp(b, b.tensor(node, "self"), b.number(node, "min"), None)
+    return _clamp(b, b.tensor(node, "self"), b.operand(node, "min"), None)
 
 
 @op("clamp_max.default")
 def clamp_max(b: Builder, node: Node) -> Result:
     """An upper limit."""
-    return _clamp(b, b.tensor(node, "self"), None, b.number(node, "max"))
+    return _clamp(b, b.tensor(node, "self"), None, b.operand(node, "max"))
 
 
 @op("hardtanh.default")

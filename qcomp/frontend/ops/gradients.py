@@ -63,7 +63,11 @@ def _of_input(
     # What is left over may be longer than a step, which output_padding cannot be: zeros below it are the same.
     short = [min(size, step - 1) for size, step in zip(rest, sizes["stride"], strict=True)]
     weight = output_major(b, weight, groups)
-    found = b.add(_TRANSPOSED[spatial](gradient, weight, output_padding=tuple(short), groups=groups, **sizes))
+    made = _TRANSPOSED[spatial](
+        gradient, weight, stride=sizes["stride"], padding=sizes["padding"], dilation=sizes["dilation"],
+        output_padding=tuple(short), groups=groups,
+    )  # fmt: skip
+    found = b.add(made)
     high = [size - kept for size, kept in zip(rest, short, strict=True)]
     return b.add(nn.PadOp(found, (0,) * (spatial + 2), (0, 0, *high), 0.0)) if any(high) else found
 
@@ -79,8 +83,9 @@ def _of_weight(
         image, filters = (
             permute_to(b, _group(b, whole, group, groups), order) for whole in (value, gradient)
         )  # fmt: skip
-        steps = {"stride": sizes["dilation"], "padding": sizes["padding"], "dilation": sizes["stride"]}
-        found = b.add(_FORWARD[spatial](image, filters, **steps))
+        steps, spread = sizes["dilation"], sizes["stride"]
+        made = _FORWARD[spatial](image, filters, stride=steps, padding=sizes["padding"], dilation=spread)
+        found = b.add(made)
         for axis, size in enumerate(kernel):
             found = found if shape_of(found)[axis + 2] == size else b.add(nn.SliceOp(found, axis + 2, 0, size))
         parts.append(permute_to(b, found, order))

@@ -7,7 +7,7 @@ from functools import wraps
 
 from xdsl.ir import SSAValue
 
-from qcomp.frontend.builder import Builder, Result, dtype_of
+from qcomp.frontend.builder import Builder, Complex, Result, dtype_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.table import Handler
 
@@ -23,13 +23,18 @@ def in_float32(handler: Handler) -> Handler:
         results, half = b.widened(lambda: handler(b, node))
         if node.argument("dtype") is not None or b.flag(node, "half_to_float"):
             return results
-        if isinstance(results, SSAValue) or results is None:
+        if isinstance(results, SSAValue | Complex | None):
             return rounded(b, results, half)
         return [rounded(b, value, half) for value in results]
 
     return wide
 
 
-def rounded(b: Builder, value: SSAValue | None, half: str) -> SSAValue | None:
-    """`value` as `half` when it is float32 and something was widened."""
-    return b.cast(value, half) if value is not None and half and dtype_of(value) == "float32" else value
+Value = SSAValue | Complex | None
+
+
+def rounded(b: Builder, value: Value, half: str) -> Value:
+    """`value` as `half` when it is float32 and something was widened; complex values stay."""
+    if not isinstance(value, SSAValue):
+        return value
+    return b.cast(value, half) if half and dtype_of(value) == "float32" else value

@@ -136,6 +136,13 @@ CASES: dict[str, Case] = {
         ),
         (r(3, 4), r(3, 4, seed=1)),
     ),
+    "numbers of tensors": (
+        lambda x, n: (
+            x / x.max().item() + 2 * x.max().item(), x * n.item(), torch.full((2,), x[0, 0].item()), x + (n.item() + 1),
+            torch.clamp(x, max=x.mean().item() / 2), torch.where(x > 0, x, n.item()),
+        ),
+        (r(3, 4), torch.tensor(3)),
+    ),
     "gradients of pools": (
         lambda x, g, h: (
             A._adaptive_avg_pool2d_backward(g, x),
