@@ -21,7 +21,8 @@ from qcomp.frontend.ops.operands import function, unary
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import HANDLERS, Handler
 
-_HANDLERS: dict[str, Handler] = {}
+COMPLEX_TARGETS: dict[str, Handler] = {}
+"""target -> handler on complex values"""
 _MAKERS: set[str] = set()
 _BOTH_PARTS = frozenset(
     f"aten.{name}"
@@ -42,7 +43,7 @@ def complex_op(*targets: str, makes: bool = False) -> Callable[[Handler], Handle
 
     def register(handler: Handler) -> Handler:
         for target in targets:
-            _HANDLERS[f"aten.{target}"] = handler
+            COMPLEX_TARGETS[f"aten.{target}"] = handler
             if makes:
                 _MAKERS.add(f"aten.{target}")
         return handler
@@ -58,8 +59,8 @@ def complex_handler(b: Builder, node: Node) -> Handler | None:
     made = node.target in _MAKERS or (b.dtype(node) or "").startswith("complex")
     if not made and not any(b.is_complex(name) for name in node.uses()):
         return None
-    if node.target in _HANDLERS:
-        return _HANDLERS[node.target]
+    if node.target in COMPLEX_TARGETS:
+        return COMPLEX_TARGETS[node.target]
     if node.target in _BOTH_PARTS:
         return _on_both_parts
     raise QcompError(
