@@ -6,7 +6,7 @@
 
 Folding %d would store four bytes for each byte of %codes. Kernels of linear, matmul, convolution and embedding load the
 codes and convert them in registers, to the bits that `quant.dequantize` gives. A cast of bytes to f32 is a dequantize
-whose scales are 1.
+whose scales are 1; so is one of 16-bit floats that all are bytes, which a model in those casts its codes to.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ from qcomp.dialects.nn import (
 )
 from qcomp.dialects.nn.base import ints, shape, tensor
 from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, encoding_of, parameter_arrays
+from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
 
 _MOVES = (ReshapeOp, PermuteOp)
+_FEW = 1024
+"""So many values tell most real weights from codes."""
 _LARGEST_EXACT = 2**24
 """Integers up to here are exact in float32."""
 
@@ -112,7 +115,8 @@ def _dequantized(op: Operation) -> CodedWeight | None:
     arrays = [cast(ConstantOp, operand.owner).array for operand in op.operands]
     codes = arrays[0]
     if isinstance(op, CastOp):
-        return _spread(codes, np.ones((), np.float32), np.zeros((), np.int64))
+        codes = codes if codes.dtype.itemsize == 1 else _whole_bytes(cast(ConstantOp, op.input.owner))
+        return None if codes is None else _spread(codes, np.ones((), np.float32), np.zeros((), np.int64))
     if isinstance(op, DequantizeOp):
         # Blocks are repeated in memory: in the smallest types that hold them.
         small = replace(
@@ -136,7 +140,24 @@ def is_coded(op: Operation) -> bool:
     held = [operand.owner for operand in op.operands]
     if not all(isinstance(owner, ConstantOp) for owner in held) or tensor(op.results[0]).element_type != f32:
         return False
-    return cast(ConstantOp, held[0]).array.dtype.name in ("int8", "uint8")
+    codes = cast(ConstantOp, held[0])
+    plain = codes.array.dtype.name in ("int8", "uint8")
+    return plain or (isinstance(op, CastOp) and _whole_bytes(codes) is not None)
+
+
+def _whole_bytes(op: ConstantOp) -> Array | None:
+    """The values of a constant of 16-bit floats as int8, when all are such; -0.0 is none."""
+    element = op.value.data.element
+    if not is_narrow(element) or not op.array.size:
+        return None
+    codes: Array | None = None
+    for part in (op.array.reshape(-1)[:_FEW], op.array):
+        reals = widen(part, element)
+        with np.errstate(invalid="ignore"):
+            codes = reals.astype(np.int8)
+        if codes.astype(np.float32).tobytes() != reals.tobytes():
+            return None
+    return codes
 
 
 def stays_coded(op: Operation) -> bool:

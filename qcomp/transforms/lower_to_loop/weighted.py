@@ -60,7 +60,7 @@ def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> G
     where = op.location
     plan, coded = plan_of(lowering, op), lowering.coded(op.weight)
     weight = constant(lowering, op.weight, "weight") if coded is None else coded
-    bias, half = None, half_of(lowering, op.weight)
+    bias, half = None, half_of(lowering, op.weight) if coded is None else None
     if plan is None:
         weight = weight if isinstance(weight, CodedWeight) else _real(weight, op.weight)
         bias = None if op.bias is None else _real(constant(lowering, op.bias, "bias"), op.bias)

@@ -217,3 +217,16 @@ def test_models_in_bfloat16(bits: int) -> None:
         reference = model(indices)
     for size in check(program, indices, reference=reference, relative=2**-7):
         assert size == held(BOTH, 16) - 4 * (WORDS + HIDDEN + LAST) + VECTORS
+
+
+def test_int8_weights_of_models_in_bfloat16() -> None:
+    """Their codes are cast to bfloat16 in the graph: they are stored as bytes all the same."""
+    model = Words().eval().bfloat16()
+    quantize_(model, Int8WeightOnlyConfig())
+    indices = torch.randint(0, WORDS, (2, 5))
+    program = torch.export.export(model, (indices,)).run_decompositions({})
+    with torch.no_grad():
+        reference = model(indices)
+    # The table, scales and bias are in bfloat16.
+    expected = 2 * (WORDS * WIDTH + 2 * HIDDEN + LAST) + WIDTH * HIDDEN + HIDDEN * LAST + VECTORS
+    assert check(program, indices, reference=reference, relative=2**-7) == [expected] * 2

@@ -15,14 +15,16 @@ import three_way
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layers import Program, kind
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, i64
 from xdsl.ir import SSAValue
 
 from qcomp.backend.compile import FOLD_ALL
 from qcomp.backend.emit_c import emit_program
 from qcomp.dialects import nn
+from qcomp.dialects.constant import DataAttr
 from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, Encoding
 from qcomp.interpreter import interpret
+from qcomp.interpreter.reference.narrow_floats import narrow
 from qcomp.transforms.coded_weights import coded_weight, stays_coded
 from qcomp.transforms.pipeline import run_passes
 
@@ -318,3 +320,19 @@ def test_what_stays_coded() -> None:
 def test_a_dequantized_constant_is_returned() -> None:
     p = Program(3)
     three_way.check(p.module(weight(p, (4, 6), "channel")))
+
+
+@pytest.mark.parametrize("element, odd", [("bf16", None), ("f16", None), ("bf16", -0.0), ("f16", 0.5), ("bf16", 128.0)])
+def test_16_bit_floats_that_are_bytes(element: str, odd: float | None) -> None:
+    """Whole numbers of a byte take one; with any other number among them, -0.0 too, all take two bytes."""
+    p = Program(12)
+    half = {"bf16": bf16, "f16": f16}[element]
+    values = p.rng.integers(-128, 128, (1500, 3)).astype(np.float32)
+    if odd is not None:
+        values[-1, -1] = odd
+    x = p.input((2, 1500))
+    w = p.add(nn.CastOp(p.add(nn.ConstantOp(DataAttr.of(narrow(values, half), half))), kind((1500, 3))))
+    module = p.module(p.add(nn.MatmulOp(x, w)))
+    assert any(stays_coded(op) for op in module.walk()) == (odd is None)
+    three_way.check(module, *p.arrays, relative=1e-5)
+    assert weight_bytes(module) == values.size * (1 if odd is None else 2) + 4 * 3
