@@ -50,7 +50,7 @@ def c_text(program: CProgram) -> str:
 def _literal(value: np.generic) -> str:
     if isinstance(value, np.floating):
         if np.isfinite(value):
-            return float(value).hex() + "f"
+            return float(value).hex() + "f" * (value.itemsize < 8)
         return "(0.0f / 0.0f)" if np.isnan(value) else f"({'-' if value < 0 else ''}1.0f / 0.0f)"
     return "(-2147483647 - 1)" if int(value) == -(2**31) else str(int(value))
 

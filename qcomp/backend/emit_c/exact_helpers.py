@@ -94,6 +94,67 @@ static inline float angle_rest(float x) {
   return x < 0.0f ? -rest : rest;
 }
 """,
+    "angle_parts_f64": """\
+/* The right angles in |x| modulo 4, and what is left times pi/2, for finite x above 1/2: the mantissa, in two words,
+   times 192 bits of 2/pi. */
+static inline double angle_parts_f64(double x, double *rest) {
+  static const uint32_t table[41] = {
+    0, 0, 0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u, 0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu,
+    0xDEBBC561u, 0xB7246E3Au, 0x424DD2E0u, 0x06492EEAu, 0x09D1921Cu, 0xFE1DEB1Cu, 0xB129A73Eu,
+    0xE88235F5u, 0x2EBB4484u, 0xE99C7026u, 0xB45F7E41u, 0x3991D639u, 0x835339F4u, 0x9C845F8Bu,
+    0xBDF9283Bu, 0x1FF897FFu, 0xDE05980Fu, 0xEF2F118Bu, 0x5A0A6D1Fu, 0x6D367ECFu, 0x27CB09B7u,
+    0x4F463F66u, 0x9E5FEA2Du, 0x7527BAC7u, 0xEBE5F17Bu, 0x3D0739F7u, 0x8A5292EAu, 0x6BFB5FB1u,
+    0x1F8D5D08u, 0x56033046u, 0xFC7B6BABu, 0};
+  const uint64_t bits = (uint64_t)bits_of_f64(x) & 0x7FFFFFFFFFFFFFFFu, place = (bits >> 52) - 1013, shift = place % 32;
+  const uint64_t mantissa = (bits & 0xFFFFFFFFFFFFFu) | 0x10000000000000u;
+  const uint64_t low = mantissa & 0xFFFFFFFFu, high = mantissa >> 32;
+  const uint32_t *const word = table + place / 32;
+  uint64_t found[6], carry = 0, above = 0;
+  for (int i = 5; i >= 0; --i) {
+    const uint64_t limb = ((((uint64_t)word[i] << 32) | word[i + 1]) >> (32 - shift)) & 0xFFFFFFFFu;
+    const uint64_t product = limb * low, total = (product & 0xFFFFFFFFu) + above * high + carry;
+    found[i] = total & 0xFFFFFFFFu;
+    carry = (total >> 32) + (product >> 32);
+    above = limb;
+  }
+  uint64_t first = found[0] << 32 | found[1], second = found[2] << 32 | found[3];
+  const uint64_t quadrant = (first + ((uint64_t)1 << 61)) >> 62;
+  first = first << 2 | second >> 62;
+  second <<= 2;
+  const int negative = first >> 63 != 0;
+  if (negative) {
+    first = ~first + (second == 0);
+    second = ~second + 1;
+  }
+  const double one = (double)(first >> 32) * 0x1p-32, two = (double)(first & 0xFFFFFFFFu) * 0x1p-64;
+  const double three = (double)(second >> 32) * 0x1p-96, four = (double)(second & 0xFFFFFFFFu) * 0x1p-128;
+  const double near = one + two, less = (two - (near - one)) + (three + four);
+  const double size = near * 0x1.921fb54442d18p+0
+                      + (near * 0x1.1a62633145c07p-54 + less * 0x1.921fb54442d18p+0);
+  *rest = negative ? -size : size;
+  return (double)(quadrant % 4);
+}
+""",
+    "angle_quadrant_f64": """\
+static inline double angle_quadrant_f64(double x) {
+  const double size = absolute_f64(x);
+  if (!(size < 1.0 / 0.0)) return 0.0 / 0.0;
+  if (size <= 0x1.921fb54442d18p-1) return 0.0;
+  double rest;
+  const double quadrant = angle_parts_f64(x, &rest);
+  return x < 0.0 && quadrant != 0.0 ? 4.0 - quadrant : quadrant;
+}
+""",
+    "angle_rest_f64": """\
+static inline double angle_rest_f64(double x) {
+  const double size = absolute_f64(x);
+  if (!(size < 1.0 / 0.0)) return 0.0 / 0.0;
+  if (size <= 0x1.921fb54442d18p-1) return x;
+  double rest;
+  angle_parts_f64(x, &rest);
+  return x < 0.0 ? -rest : rest;
+}
+""",
     "angle_quadrant16": _angle16("quadrant"),
     "angle_rest16": _angle16("rest"),
 }

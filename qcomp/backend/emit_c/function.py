@@ -149,7 +149,7 @@ class FunctionEmitter:
             self._define(op.result, [self.isa.fill(op, unit, kept) for unit in units])
             return
         last = loop.tile_shape(op.result.type)[-1]
-        number = number_literal(op.number)
+        number = number_literal(op.number, str(loop.tile_element(op.result.type)) == "f64")
         self.values[op.result] = [self._picked(op.kept, place % last, unit, number) for place, unit in enumerate(units)]
 
     def _picked(self, count: int, place: int, unit: str, number: str) -> str:

@@ -63,9 +63,11 @@ def int_literal(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def number_literal(value: float | int) -> str:
+def number_literal(value: float | int, double: bool = False) -> str:
     """An exact constant of the kind of number that `value` is."""
-    return float_literal(value) if isinstance(value, float) else int_literal(value)
+    if isinstance(value, float):
+        return double_literal(value) if double else float_literal(value)
+    return int_literal(value)
 
 
 class Isa:
@@ -117,7 +119,7 @@ class Isa:
 
     def multiply_add(self, op: loop.ContractOp | loop.MultiplyAddOp, acc: str, lhs: str, rhs: str) -> str:
         """acc + lhs * rhs for one unit each."""
-        if str(loop.tile_element(op.acc.type)) == "f32":
+        if str(loop.tile_element(op.acc.type)) in ("f32", "f64"):
             return f"{acc} + {lhs} * {rhs}"
         return f"{acc} + {_widen(lhs, op.lhs_unsigned is not None)} * {_widen(rhs, op.rhs_unsigned is not None)}"
 
@@ -130,7 +132,7 @@ class Isa:
 
     def combine(self, op: loop.ReduceOp, first: str, second: str) -> str:
         """One step of a reduction on scalars."""
-        real = str(op.result.type) == "f32"
+        real = str(op.result.type) in ("f32", "f64")
         if op.kind.data == "add":
             return f"{first} + {second}" if real else _wrapping(op, first, "+", second)
         return f"{second} > {first}{f' || {second} != {second}' if real else ''} ? {second} : {first}"
@@ -161,13 +163,7 @@ class Isa:
             case loop.NarrowHalfOp():
                 return f"narrow_{op.half}({unit})"
             case loop.ClampOp():
-                low, high = op.bounds
-                text = unit
-                if low > -math.inf:
-                    text = f"({text} < {float_literal(low)} ? {float_literal(low)} : {text})"
-                if high < math.inf:
-                    text = f"clamp_above({text}, {float_literal(high)})"
-                return text
+                return _clamped(op, unit)
             case _:
                 raise QcompError.at(op, "is not emitted as C", code="emit")
 
@@ -198,6 +194,14 @@ class Isa:
                 raise QcompError.at(op, "is not emitted as C", code="emit")
 
 
+def _clamped(op: loop.ClampOp, text: str) -> str:
+    double = str(loop.tile_element(op.result.type)) == "f64"
+    low, high = ((double_literal if double else float_literal)(bound) for bound in op.bounds)
+    if op.bounds[0] > -math.inf:
+        text = f"({text} < {low} ? {low} : {text})"
+    return text if op.bounds[1] == math.inf else f"clamp_above{'_f64' if double else ''}({text}, {high})"
+
+
 def _wrapping(op: Operation, lhs: str, sign: str, rhs: str) -> str:
     """Integer arithmetic that wraps; overflow is undefined in C, so plainly only where `nsw` promises there is none."""
     kind = str(loop.tile_element(op.results[0].type))
@@ -215,12 +219,13 @@ def _widen(unit: str, unsigned: bool) -> str:
 
 def scalar_constant(op: Operation) -> str:
     """The C literal of an arith.constant; tiles must be splats."""
-    value = op.properties["value"]
+    value, double = op.properties["value"], str(loop.tile_element(op.results[0].type)) == "f64"
     if isinstance(value, DenseIntOrFPElementsAttr):
         first = value.get_values()[0]
-        return float_literal(first) if isinstance(first, float) else int_literal(int(first))  # pyright: ignore[reportArgumentType]
+        if isinstance(first, float):
+            return (double_literal if double else float_literal)(first)
+        return int_literal(int(first))  # pyright: ignore[reportArgumentType]
     if isinstance(value, FloatAttr):
-        double = str(loop.tile_element(op.results[0].type)) == "f64"
         return (double_literal if double else float_literal)(value.value.data)
     if isinstance(value, IntegerAttr):
         return int_literal(value.value.data)

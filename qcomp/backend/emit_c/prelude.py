@@ -54,6 +54,11 @@ static inline float clamp_above(float x, float high) {
   return x > high ? high : x;
 }
 """,
+    "clamp_above_f64": """\
+static inline double clamp_above_f64(double x, double high) {
+  return x > high ? high : x;
+}
+""",
     "round_bounded": """\
 /* Half to even, for |x| <= 2^22: adding 1.5 * 2^23 leaves no bits for a fraction. */
 static inline int32_t round_bounded(float x) {

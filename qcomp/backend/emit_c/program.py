@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, f64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -148,7 +148,9 @@ class _Emitter:
             kind = cast(MemRefType[Attribute], value.type)
             const = "" if value in written else "const "
             parameters.append(f"{const}{c_type(kind.element_type)} *{names[value]}")
-        emitter = FunctionEmitter(_ISAS[self.target.isa](), names, symbols=symbols)
+        # No register of lanes holds f64.
+        double = any(cast(MemRefType[Attribute], value.type).element_type == f64 for value in func.body.block.args)
+        emitter = FunctionEmitter(Isa() if double else _ISAS[self.target.isa](), names, symbols=symbols)
         body = emitter.emit(func)
         vector = "VECTOR " if self.target.attribute else ""
         origin = comment(describe(func.location) or "")

@@ -95,11 +95,26 @@ static inline {kind} square_root{suffix}({kind} x) {{
 """
 
 
+def _scale_by(kind: str, bits: int, fraction: int, suffix: str) -> str:
+    whole, bias = f"int{bits}_t", (1 << (bits - fraction - 2)) - 1
+    first, second = (f"real_of{suffix}(({part} + {bias}) * {1 << fraction})" for part in ("half", "whole - half"))
+    return f"""\
+/* x * 2^n rounded once: after the first of two factors moderate numbers are still normal. */
+static inline {kind} scale_by{suffix}({kind} x, {kind} n) {{
+  const {whole} whole = n == n ? ({whole})n : 0;
+  const {whole} half = whole / 2;
+  const {kind} scaled = x * {first} * {second};
+  return n == n ? scaled : n;
+}}
+"""
+
+
 def _of_both_widths() -> dict[str, str]:
     found = {f"shift_right{suffix}": _shift_right(bits, suffix) for bits, suffix in ((32, ""), (64, "_i64"))}
     for kind, bits, fraction, suffix in (("float", 32, 23, ""), ("double", 64, 52, "_f64")):
         found |= _bit_patterns(kind, bits, suffix)
         found[f"round_even{suffix}"] = _round_even(kind, fraction, suffix)
+        found[f"scale_by{suffix}"] = _scale_by(kind, bits, fraction, suffix)
         found[f"square_root{suffix}"] = _square_root(kind, bits, fraction, suffix)
         found |= {f"truncate_i{width}{suffix}": _truncate(kind, width, suffix) for width in (32, 64)}
     return found
@@ -107,15 +122,6 @@ def _of_both_widths() -> dict[str, str]:
 
 REAL_HELPERS = {
     **_of_both_widths(),
-    "scale_by": """\
-/* x * 2^n rounded once: after the first of two factors moderate numbers are still normal. */
-static inline float scale_by(float x, float n) {
-  const int32_t whole = n == n ? (int32_t)n : 0;
-  const int32_t half = whole / 2;
-  const float scaled = x * real_of((half + 127) * 8388608) * real_of((whole - half + 127) * 8388608);
-  return n == n ? scaled : n;
-}
-""",
     "maximum16": """\
 VECTOR static inline __m512 maximum16(__m512 a, __m512 b) {
   return _mm512_mask_mov_ps(_mm512_max_ps(a, b), _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), a);

@@ -21,7 +21,6 @@ _SCALAR: dict[str, str] = {
     "loop.select": "{0} ? {1} : {2}",
     "loop.maximum": "{0} > {1} || {0} != {0} ? {0} : {1}",
     "loop.minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
-    "loop.scale": "scale_by({0}, {1})",
     "arith.negf": "-{0}",
     "arith.andi": "{0} & {1}",
     "arith.ori": "{0} | {1}",
@@ -30,7 +29,7 @@ _SCALAR: dict[str, str] = {
 _CALLS = {
     "arith.shrsi": "shift_right", "arith.floordivsi": "floor_quotient", "math.absf": "absolute",
     "math.copysign": "copy_sign", "math.sqrt": "square_root", "math.roundeven": "round_even",
-    "loop.remainder": "remainder_of",
+    "loop.remainder": "remainder_of", "loop.scale": "scale_by",
 }  # fmt: skip
 """Helper functions; those of f64 and i64 end in the type."""
 _VECTOR: dict[str, str] = {
@@ -57,13 +56,15 @@ def scalar(op: Operation, units: Units, c_type: Callable[[Attribute], str]) -> s
             suffix = "_f64" if str(loop.tile_element(op.input.type)) == "f64" else ""
             return f"truncate_{loop.tile_element(op.result.type)}{suffix}({units[0]})"
         case loop.AngleOp():
-            return f"angle_{op.part.data}({units[0]})"
+            suffix = "_f64" if str(loop.tile_element(op.result.type)) == "f64" else ""
+            return f"angle_{op.part.data}{suffix}({units[0]})"
         case _:
             pass
     source, target = (loop.tile_element(value.type) for value in (op.operands[0], op.results[0]))
     match op.name:
         case "arith.bitcast":
-            return f"{'real_of' if str(target) == 'f32' else 'bits_of'}({units[0]})"
+            double = "_f64" if "f64" in (str(source), str(target)) else ""
+            return f"{'real_of' if str(target) in ('f32', 'f64') else 'bits_of'}{double}({units[0]})"
         case name if name in _CALLS:
             suffix = {"f64": "_f64", "i64": "_i64", "index": "_i64"}.get(str(target), "")
             return f"{_CALLS[name]}{suffix}({', '.join(units)})"
@@ -97,12 +98,6 @@ def vector(op: Operation, units: Units) -> str | None:
         word, sign = _BITWISE[op.name]
         return f"_mm512_{word}_si512({units[0]}, {units[1]})" if pair[1] == "i32" else f"{units[0]} {sign} {units[1]}"
     match (op.name, *pair):
-        case ("arith.extsi", "i16", "i32"):
-            return f"_mm512_cvtepi16_epi32({units[0]})"
-        case ("arith.extui", "i16", "i32"):
-            return f"_mm512_cvtepu16_epi32({units[0]})"
-        case ("arith.trunci", "i32", "i16"):
-            return f"_mm512_cvtepi32_epi16({units[0]})"
         case ("arith.bitcast", "f32", "i32"):
             return f"_mm512_castps_si512({units[0]})"
         case ("arith.bitcast", "i32", "f32"):

@@ -11,6 +11,7 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     Float32Type,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -64,11 +65,14 @@ def _require(condition: bool, message: str) -> None:
         raise VerifyException(message)
 
 
+_PRODUCTS = (("i8", "i8", "i32"), ("f32", "f32", "f32"), ("f64", "f64", "f64"))
+
+
 @irdl_op_definition
 class ContractOp(IRDLOperation):
     """acc[m..., n...] + sum over g of lhs[m..., g] * rhs[n..., g].
 
-    Integers: i8 operands, each signed or unsigned, into i32, exact. Floats: f32, g of 1, rounded once or twice
+    Integers: i8 operands, each signed or unsigned, into i32, exact. Floats: f32 or f64, g of 1, rounded once or twice
     (a fused multiply-add is allowed).
     """
 
@@ -95,13 +99,13 @@ class ContractOp(IRDLOperation):
         expected = (*lhs.get_shape()[:-1], *rhs.get_shape()[:-1])
         _require(tile_shape(self.acc.type) == expected, f"the accumulator must have shape {list(expected)}")
         elements = (str(lhs.element_type), str(rhs.element_type), str(tile_element(self.acc.type)))
-        _require(elements in (("i8", "i8", "i32"), ("f32", "f32", "f32")), "contracts i8 into i32 or f32 into f32")
+        _require(elements in _PRODUCTS, "contracts i8 into i32, f32 into f32 or f64 into f64")
         _require(elements[0] == "i8" or lhs.get_shape()[-1] == 1, "floats contract over 1")
 
 
 @irdl_op_definition
 class MultiplyAddOp(IRDLOperation):
-    """acc + lhs * rhs, elementwise: i8 operands, each signed or unsigned, into i32, exact; or f32, fused or not."""
+    """acc + lhs * rhs, elementwise: i8 operands, each signed or unsigned, into i32, exact; f32 or f64, fused or not."""
 
     name = "loop.multiply_add"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -128,7 +132,7 @@ class MultiplyAddOp(IRDLOperation):
         shapes = {tile_shape(value.type) for value in (self.acc, self.lhs, self.rhs, self.result)}
         _require(len(shapes) == 1, "operands and result must have one shape")
         elements = tuple(str(tile_element(value.type)) for value in (self.lhs, self.rhs, self.acc))
-        _require(elements in (("i8", "i8", "i32"), ("f32", "f32", "f32")), "multiplies i8 into i32 or f32 into f32")
+        _require(elements in _PRODUCTS, "multiplies i8 into i32, f32 into f32 or f64 into f64")
 
 
 @irdl_op_definition
@@ -256,17 +260,18 @@ class NarrowOp(_ConversionOp):
 
 @irdl_op_definition
 class ClampOp(_ConversionOp):
-    """f32: ``x < min ? min : x``, then ``x > max ? max : x``; NaN and -0.0 stay."""
+    """f32 or f64: ``x < min ? min : x``, then ``x > max ? max : x``; NaN and -0.0 stay."""
 
     name = "loop.clamp"
     min = prop_def(FloatAttr)
     max = prop_def(FloatAttr)
 
     def __init__(self, value: SSAValue, low: float, high: float):
+        element = cast("Float32Type | Float64Type", tile_element(value.type))
         super().__init__(
             operands=[value],
             result_types=[value.type],
-            properties={"min": FloatAttr(low, Float32Type()), "max": FloatAttr(high, Float32Type())},
+            properties={"min": FloatAttr(low, element), "max": FloatAttr(high, element)},
         )
 
     @property
@@ -275,7 +280,7 @@ class ClampOp(_ConversionOp):
         return self.min.value.data, self.max.value.data
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        return (("f32", "f32"),)
+        return (("f32", "f32"), ("f64", "f64"))
 
 
 @irdl_op_definition

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr, VectorType, f32, i32
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i32,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -31,6 +40,7 @@ from qcomp.dialects.loop.compute import tile_element, tile_like, tile_shape
 
 PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
 REDUCTIONS = ("add", "max")
+_TILES = ("f32", "f64", "i32")
 i1 = IntegerType(1)
 
 
@@ -129,9 +139,9 @@ class RemainderOp(_ExtremeOp):
 
 @irdl_op_definition
 class ScaleOp(IRDLOperation):
-    """value * 2^exponent in f32, rounded once; the exponent is a whole number, NaN gives NaN.
+    """value * 2^exponent in f32 or f64, rounded once; the exponent is a whole number, NaN gives NaN.
 
-    Promised: |exponent| <= 200, and the value is 0, infinite, NaN or of magnitude between 2^-20 and 2^20.
+    Promised: |exponent| <= 200, in f64 1200, and the value is 0, infinite, NaN or of magnitude between 2^-20 and 2^20.
     """
 
     name = "loop.scale"
@@ -147,7 +157,7 @@ class ScaleOp(IRDLOperation):
         super().__init__(operands=[value, exponent], result_types=[value.type])
 
     def verify_(self) -> None:
-        _require(str(tile_element(self.result.type)) == "f32", "scales f32")
+        _require(str(tile_element(self.result.type)) in ("f32", "f64"), "scales f32 or f64")
 
 
 @irdl_op_definition
@@ -172,8 +182,9 @@ class TruncateOp(IRDLOperation):
 
 @irdl_op_definition
 class AngleOp(IRDLOperation):
-    """An angle in f32 modulo pi/2, exactly, then rounded: part "rest" is what is left, between -pi/4 and pi/4, part
-    "quadrant" (0, 1, 2 or 3) how many right angles were taken off, modulo 4. NaN for NaN and infinities.
+    """An angle in f32 or f64 modulo pi/2: part "rest" is what is left, between -pi/4 and pi/4, rounded (in f64 within a
+    unit in the last place), part "quadrant" (0, 1, 2 or 3) how many right angles were taken off, modulo 4. NaN for NaN
+    and infinities.
     """
 
     name = "loop.angle"
@@ -190,12 +201,12 @@ class AngleOp(IRDLOperation):
 
     def verify_(self) -> None:
         _require(self.part.data in ("rest", "quadrant"), 'the part must be "rest" or "quadrant"')
-        _require(str(tile_element(self.result.type)) == "f32", "angles are f32")
+        _require(str(tile_element(self.result.type)) in ("f32", "f64"), "angles are f32 or f64")
 
 
 @irdl_op_definition
 class FillOp(IRDLOperation):
-    """The tile, but from place `first` of its last dimension on the elements are `value`: f32 or i32."""
+    """The tile, but from place `first` of its last dimension on the elements are `value`: f32, f64 or i32."""
 
     name = "loop.fill"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -208,8 +219,9 @@ class FillOp(IRDLOperation):
     assembly_format = "$input attr-dict `:` type($result)"
 
     def __init__(self, value: SSAValue, first: int, number: float | int):
-        real = str(tile_element(value.type)) == "f32"
-        fill = FloatAttr(float(number), f32) if real else IntegerAttr(int(number), i32)
+        element = tile_element(value.type)
+        real = isinstance(element, Float32Type | Float64Type)
+        fill = FloatAttr(float(number), element) if real else IntegerAttr(int(number), i32)
         super().__init__(
             operands=[value], result_types=[value.type], properties={"first": size_attribute(first), "value": fill}
         )
@@ -229,12 +241,12 @@ class FillOp(IRDLOperation):
         inside = is_symbolic(self.kept) or 0 <= self.kept < (shape or (0,))[-1]
         _require(bool(shape) and inside, "first must be inside the last dimension")
         element = tile_element(self.result.type)
-        _require(str(element) in ("f32", "i32") and self.value.type == element, "fills f32 or i32 with its like")
+        _require(str(element) in _TILES and self.value.type == element, "fills f32, f64 or i32 with its like")
 
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """A tile of 2^k f32 or i32 to one, halving: element i takes in element i + n/2 until one is left.
+    """A tile of 2^k f32, f64 or i32 to one, halving: element i takes in element i + n/2 until one is left.
 
     kind "add": ``a + b``, integers wrap; "max": ``b > a ? b : a``, NaN if either is.
     """
@@ -257,5 +269,5 @@ class ReduceOp(IRDLOperation):
         sizes = kind.get_shape()
         _require(self.kind.data in REDUCTIONS, f"the kind must be one of {', '.join(REDUCTIONS)}")
         _require(len(sizes) == 1 and sizes[0] & (sizes[0] - 1) == 0, "reduces a vector of 2^k elements")
-        _require(str(kind.element_type) in ("f32", "i32"), "reduces f32 or i32")
+        _require(str(kind.element_type) in _TILES, "reduces f32, f64 or i32")
         _require(self.result.type == kind.element_type, "the result has the type of an element")

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, irdl_attr_definition, param_def
 from xdsl.parser import Parser
@@ -87,8 +87,9 @@ class ClampAttr(ActivationAttr):
 
     @staticmethod
     def of(low: float, high: float) -> ClampAttr:
-        """The clamp to [low, high], bounds rounded to float32."""
-        return ClampAttr(FloatAttr(low, f32), FloatAttr(high, f32))
+        """The clamp to [low, high]; bounds are float64 where float32 does not hold them."""
+        kind = f32 if all(math.isinf(x) or FloatAttr(x, f32).value.data == x for x in (low, high)) else f64
+        return ClampAttr(FloatAttr(low, kind), FloatAttr(high, kind))
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -97,6 +98,11 @@ class ClampAttr(ActivationAttr):
     def verify(self) -> None:
         if any(math.isnan(bound) for bound in self.bounds):
             raise VerifyException("clamp bounds must not be NaN")
+
+
+def parameter(value: float, like: SSAValue) -> FloatAttr:
+    """A number that takes part in an op on `like`: float64 for a tensor of that, else float32."""
+    return FloatAttr(value, f64 if tensor(like).element_type == f64 else f32)
 
 
 class NNOp(IRDLOperation, ABC):

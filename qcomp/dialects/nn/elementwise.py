@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, StringAttr, TensorType, f32, i1
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, StringAttr, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -26,6 +26,7 @@ from qcomp.dialects.nn.base import (
     Shape,
     Tensor,
     broadcast_shapes,
+    parameter,
     require,
     require_one_element,
     shape,
@@ -71,7 +72,7 @@ class ClampOp(UnaryOp):
         value: SSAValue, low: float = -math.inf, high: float = math.inf, result_type: Tensor | None = None
     ) -> ClampOp:
         """Clamp `value` to [low, high]."""
-        return ClampOp(value, result_type, min=FloatAttr(low, f32), max=FloatAttr(high, f32))
+        return ClampOp(value, result_type, min=parameter(low, value), max=parameter(high, value))
 
     @property
     def bounds(self) -> tuple[float, float]:

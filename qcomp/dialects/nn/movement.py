@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, TensorType, f32, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -31,6 +31,7 @@ from qcomp.dialects.nn.base import (
     ints,
     never_below,
     normalize_axis,
+    parameter,
     require,
     require_one_element,
     same_shape,
@@ -198,7 +199,7 @@ class PadOp(MovementOp):
         super().__init__(
             operands=[value],
             result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
-            properties={"low": int_array(low), "high": int_array(high), "value": FloatAttr(fill, f32)},
+            properties={"low": int_array(low), "high": int_array(high), "value": parameter(fill, value)},
         )
 
     def infer_shape(self) -> Shape:

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.nn.base import parameter
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
@@ -93,9 +94,9 @@ def _clamp(b: Builder, value: SSAValue, low: Operand | None, high: Operand | Non
 
 
 def _held_by_clamp(bounds: Sequence[Operand], dtype: str) -> bool:
-    """Whether the attributes of nn.clamp, which are float32, can be `bounds`."""
+    """Whether the attributes of nn.clamp, float64 for tensors of that and else float32, can be `bounds`."""
     numbers = [bound for bound in bounds if not isinstance(bound, SSAValue)]
-    exact = dtype in (*HALF, "float32") or all(np.float32(bound) == bound for bound in numbers)
+    exact = dtype in (*HALF, "float32", "float64") or all(np.float32(bound) == bound for bound in numbers)
     return exact and not any(math.isnan(bound) for bound in numbers)
 
 
@@ -138,8 +139,8 @@ def relu6(b: Builder, node: Node) -> Result:
 @op("leaky_relu.default")
 def leaky_relu(b: Builder, node: Node) -> Result:
     """x > 0 ? x : negative_slope * x."""
-    slope = FloatAttr(b.real(node, "negative_slope", 0.01), f32)
-    return b.add(nn.LeakyReluOp(floating(b, b.tensor(node, "self")), negative_slope=slope))
+    value = floating(b, b.tensor(node, "self"))
+    return b.add(nn.LeakyReluOp(value, negative_slope=parameter(b.real(node, "negative_slope", 0.01), value)))
 
 
 @op("gelu.default")

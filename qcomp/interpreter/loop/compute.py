@@ -33,7 +33,7 @@ EXACT_FLOAT32 = 2**24
 
 def contract(w: Writer, op: ContractOp) -> None:
     lhs, rhs = tile_shape(op.lhs.type), tile_shape(op.rhs.type)
-    if str(tile_element(op.lhs.type)) == "f32":
+    if str(tile_element(op.lhs.type)) in ("f32", "f64"):
         left = f"{w.read(op.lhs)}.reshape({_batch(w.is_batched(op.lhs), *lhs[:-1], *(1,) * (len(rhs) - 1))})"
         right = f"{w.read(op.rhs)}.reshape({_batch(w.is_batched(op.rhs), *(1,) * (len(lhs) - 1), *rhs[:-1])})"
         w.assign(op.result, f"{w.read(op.acc)} + {left} * {right}")
@@ -64,7 +64,7 @@ def _bytes(w: Writer, op: ContractOp | MultiplyAddOp, side: str) -> str:
 
 
 def multiply_add(w: Writer, op: MultiplyAddOp) -> None:
-    if str(tile_element(op.lhs.type)) == "f32":
+    if str(tile_element(op.lhs.type)) in ("f32", "f64"):
         product = f"{w.read(op.lhs)} * {w.read(op.rhs)}"
     else:
         product = f"{_bytes(w, op, 'lhs')}.astype(i32) * {_bytes(w, op, 'rhs')}.astype(i32)"
@@ -98,7 +98,8 @@ def narrow(w: Writer, op: NarrowOp) -> None:
 
 
 def clamp(w: Writer, op: ClampOp) -> None:
-    low, high = (w.constant(np.float32(bound)) for bound in op.bounds)
+    real = element_dtype(tile_element(op.result.type)).type
+    low, high = (w.constant(real(bound)) for bound in op.bounds)
     w.assign(op.result, f"clamp({w.read(op.input)}, {low}, {high})")
 
 

@@ -33,7 +33,7 @@ from qcomp.interpreter.reference.elementwise import cast_to, maximum, minimum
 from qcomp.interpreter.reference.narrow_floats import narrow, widen
 
 _OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_LARGEST_EXPONENT = 200
+_LARGEST_EXPONENT = {"float32": 200, "float64": 1200}
 _LARGEST, _SMALLEST = 2.0**20, 2.0**-20
 
 
@@ -87,11 +87,12 @@ def scaled(value: Any, exponent: Any, op: Operation) -> Array:
     size = np.abs(value)
     usual = (size >= _SMALLEST) & (size <= _LARGEST) | (size == 0) | np.isinf(value) | np.isnan(value)
     number = ~np.isnan(exponent)
-    whole = (np.abs(exponent) <= _LARGEST_EXPONENT) & (np.rint(exponent) == exponent) | ~number
+    largest = _LARGEST_EXPONENT[np.asarray(value).dtype.name]
+    whole = (np.abs(exponent) <= largest) & (np.rint(exponent) == exponent) | ~number
     if not np.all(usual & whole):
         raise QcompError.at(op, "loop.scale promises moderate operands and whole exponents", code="broken-promise")
-    result = np.ldexp(value, np.where(number, exponent, np.float32(0)).astype(np.int32))
-    return np.where(number, result, np.float32(np.nan))
+    result = np.ldexp(value, np.where(number, exponent, 0).astype(np.int32))
+    return np.where(number, result, result.dtype.type(np.nan))
 
 
 def widen_patterns(value: Any, element: Attribute) -> Array:

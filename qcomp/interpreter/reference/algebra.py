@@ -18,11 +18,16 @@ V = TypeVar("V")
 
 
 class Algebra(Protocol[V]):
-    """Arithmetic on values of one element type, reals or integers that wrap, and on their bits as int32."""
+    """Arithmetic on values of one element type, reals or integers that wrap, and on their bits as integers."""
+
+    @property
+    def double(self) -> bool:
+        """Whether reals are float64 and their bits int64, not float32 and int32."""
+        ...
 
     def number(self, value: float) -> V: ...
     def whole(self, value: int) -> V:
-        """An int32."""
+        """An integer of the type that holds bits."""
         ...
 
     def add(self, x: V, y: V, /) -> V: ...
@@ -47,25 +52,25 @@ class Algebra(Protocol[V]):
         ...
 
     def bits(self, x: V, /) -> V:
-        """The bit patterns of float32."""
+        """The bit patterns of reals."""
         ...
 
     def from_bits(self, bits: V, /) -> V: ...
     def add_whole(self, x: V, y: V, /) -> V:
-        """int32, wrapping."""
+        """Wrapping."""
         ...
 
     def subtract_whole(self, x: V, y: V, /) -> V: ...
     def multiply_whole(self, x: V, y: V, /) -> V: ...
     def shift_right(self, x: V, count: int, /) -> V:
-        """int32, arithmetic."""
+        """Arithmetic."""
         ...
 
     def bit_and(self, x: V, y: V, /) -> V: ...
     def bit_or(self, x: V, y: V, /) -> V: ...
     def bit_xor(self, x: V, y: V, /) -> V: ...
     def to_real(self, x: V, /) -> V:
-        """int32 to float32."""
+        """From integers."""
         ...
 
     def quadrant(self, x: V, /) -> V:
@@ -109,12 +114,17 @@ class NumpyAlgebra:
 
     def __init__(self, dtype: np.dtype[np.generic]):
         self.dtype = dtype
+        self.word = np.dtype(np.int64 if dtype == np.float64 else np.int32)
+
+    @property
+    def double(self) -> bool:
+        return self.dtype == np.float64
 
     def number(self, value: float) -> Array:
         return np.asarray(value).astype(self.dtype)
 
     def whole(self, value: int) -> Array:
-        return np.asarray(value, np.int32)
+        return np.asarray(value, self.word)
 
     def add(self, x: Array, y: Array) -> Array:
         return np.add(x, y)
@@ -157,15 +167,15 @@ class NumpyAlgebra:
         return np.where(compare(predicate, x, other), yes, no)
 
     def bits(self, x: Array) -> Array:
-        return np.asarray(x).view(np.int32)
+        return np.asarray(x).view(self.word)
 
     def from_bits(self, bits: Array) -> Array:
-        return np.asarray(bits).view(np.float32)
+        return np.asarray(bits).view(self.dtype)
 
     add_whole, subtract_whole, multiply_whole = add, subtract, multiply
 
     def shift_right(self, x: Array, count: int) -> Array:
-        return np.right_shift(x, np.int32(count))
+        return np.right_shift(x, self.word.type(count))
 
     def bit_and(self, x: Array, y: Array) -> Array:
         return np.bitwise_and(x, y)
@@ -177,7 +187,7 @@ class NumpyAlgebra:
         return np.bitwise_xor(x, y)
 
     def to_real(self, x: Array) -> Array:
-        return np.asarray(x).astype(np.float32)
+        return np.asarray(x).astype(self.dtype)
 
     def quadrant(self, x: Array) -> Array:
         return quadrant(x)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Coefficients of the polynomials of `formulas` and `curves`: minimax fits by Remez' exchange; all are float32."""
+"""Coefficients of the polynomials of `formulas` and `curves`: minimax fits by Remez' exchange; all are float32.
+
+Those of float64 are in `coefficients64`, under the same names.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,17 @@ LN2_HIGH = float.fromhex("0x1.63p-1")
 LN2_LOW = float.fromhex("-0x1.bd0106p-13")
 EXP_RANGE = (-104.0, 89.0)
 """Outside exp is 0 or infinite."""
+EXP2_RANGE = (-152.0, 129.0)
+"""So is 2^x."""
+EXPM1_RANGE = (-20.0, 20.0)
+"""Below, exp(x) - 1 is -1; above, taking off 1 loses nothing."""
 EXP = _polynomial("0x1.fffffcp-2 0x1.55548ap-3 0x1.555916p-5 0x1.123fc6p-7 0x1.6a1a6ep-10")
 """(exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2."""
+FRACTION = 23
+"""Bits of a float behind its leading 1."""
 SMALLEST_NORMAL = float.fromhex("0x1p-126")
 SQRT_HALF = float.fromhex("0x1.6a09e6p-1")
+SQRT_HALF_BITS = 0x3F3504F3
 LOG = _polynomial(
     "0x1.555554p-2 -0x1.000232p-2 0x1.99a06p-3 -0x1.546f2ap-3 0x1.22cf4ep-3 -0x1.0d9a3ep-3 0x1.05b75cp-3 -0x1.392f36p-4"
 )
@@ -31,6 +41,8 @@ TANH_SPLIT = float.fromhex("0x1.666666p-1")
 TANH = _polynomial("-0x1.55555p-2 0x1.110f4cp-3 -0x1.b9bae4p-5 0x1.617fa4p-6 -0x1.029c78p-7 0x1.f28bd2p-10")
 """(tanh(x) / x - 1) / t for t = x^2 and x up to 0.7."""
 ERF_SPLIT = float.fromhex("0x1.e66666p-1")
+GELU_SPLIT = ERF_SPLIT
+"""Below, gelu takes the error function, above what it lacks to 1."""
 ERF_END = 4.0
 """erf rounds to 1 from here on."""
 ERF = _polynomial(
@@ -67,8 +79,9 @@ LN2 = float.fromhex("0x1.62e43p-1")
 LOG10_2_HIGH = float.fromhex("0x1.34p-2")
 LOG10_2_LOW = float.fromhex("0x1.04d428p-12")
 LOG10_E = float.fromhex("0x1.bcb7b2p-2")
-LN2_128_HIGH = float.fromhex("0x1.62e43p+6")
-LN2_128_LOW = float.fromhex("-0x1.05c61p-22")
+LN2_TOP_HIGH = float.fromhex("0x1.62e43p+6")
+"""128 ln 2: the power of two above the largest float."""
+LN2_TOP_LOW = float.fromhex("-0x1.05c61p-22")
 PI = float.fromhex("0x1.921fb6p+1")
 PI_LOW = float.fromhex("-0x1.777a5cp-24")
 HALF_PI = float.fromhex("0x1.921fb6p+0")
@@ -77,6 +90,20 @@ TAN_PI_8 = float.fromhex("0x1.a8279ap-2")
 TAN_3_PI_8 = float.fromhex("0x1.3504f4p+1")
 LOG1P_EXACT = 2.0**25
 """1 + x is x from here on."""
+ERFC_END = 10.5
+"""erfc is 0 from here on."""
+TOP = 88.0
+"""exp does not overflow up to here."""
+HALF_TOP = 2.0**127
+"""Half of the power of two above the largest float."""
+LARGE = 4096.0
+"""x^2 + 1 is x^2 from here on."""
+CUT = 12
+"""Low bits that are taken off so that products of two floats are exact."""
+LARGEST = 3e38
+POWER_RANGE = 180.0
+POWER_END = 170.0
+"""Logarithms to base 2 beyond which powers are 0 or infinite."""
 TWO_LOG2_E = float.fromhex("0x1.715476p+1")
 TWO_LOG2_E_HIGH = float.fromhex("0x1.714p+1")
 TWO_LOG2_E_LOW = float.fromhex("0x1.47652cp-11")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The formulas of `nn.function` and `nn.binary`: one for reals, one for integers, over any `Algebra`.
 
-Plain formulas hold for float32 and float64 alike. Curves are float32 only; float64 has numpy's own functions, which
-are not the same on all machines in their last bit.
+They hold for float32 and float64 alike; curves take the coefficients of the type.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from qcomp.interpreter.reference import curves, formulas, powers, transcendental64
+from qcomp.interpreter.reference import curves, formulas, powers
 from qcomp.interpreter.reference.algebra import Algebra, NumpyAlgebra
 from qcomp.interpreter.reference.array import Array
 
@@ -205,12 +204,10 @@ def trunc_divide(m: Algebra[V], x: V, y: V) -> V:
 
 @dataclass(frozen=True)
 class Function:
-    """real, whole: the formulas; double: for float64, where the real one is float32 only. lanes: whether vector
-    registers have all that it takes."""
+    """real, whole: the formulas. lanes: whether vector registers have all that it takes."""
 
     real: Formula | None = None
     whole: Formula | None = None
-    double: Formula | None = None
     lanes: bool = True
 
 
@@ -223,41 +220,16 @@ def _method(name: str) -> Formula:
     return call
 
 
-def _mish64(x: Array) -> Array:
-    return x * np.tanh(np.log1p(np.exp(x)))
-
-
-def _logit64(x: Array) -> Array:
-    return np.log(x / (1.0 - x))
-
-
-def _log_sigmoid64(x: Array) -> Array:
-    return np.minimum(x, 0.0) - np.log1p(np.exp(-np.abs(x)))
-
-
-def _softplus64(x: Array, beta: float, bound: float) -> Array:
-    return np.where(x * beta > bound, x, np.log1p(np.exp(x * beta)) / beta)
-
-
-def _elu64(x: Array, alpha: float, scale: float, input_scale: float) -> Array:
-    return np.where(x < 0, np.expm1(x * input_scale) * (alpha * scale), x * scale)
-
-
-def _xlogy64(x: Array, y: Array) -> Array:
-    return np.where(np.isnan(y), y, np.where(x == 0, 0.0, x * np.log(y)))
-
-
 FUNCTIONS: dict[str, Function] = {
     **{
-        name: Function(getattr(curves, name), double=getattr(np, other), lanes=True)
-        for name, other in {
-            "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-            "atanh": "arctanh", "cos": "cos", "cosh": "cosh", "exp2": "exp2", "expm1": "expm1", "log10": "log10",
-            "log1p": "log1p", "log2": "log2", "sin": "sin", "sinh": "sinh", "tan": "tan",
-        }.items()
+        name: Function(getattr(curves, name))
+        for name in (
+            "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp2", "expm1", "log10", "log1p",
+            "log2", "sin", "sinh", "tan",
+        )
     },
-    "log": Function(formulas.log, double=np.log),
-    "erfc": Function(curves.erfc, double=transcendental64.erfc),
+    "log": Function(formulas.log),
+    "erfc": Function(curves.erfc),
     "bitwise_not": Function(whole=bitwise_not),
     "sign": Function(sign, sign),
     "floor": Function(floor),
@@ -270,11 +242,11 @@ FUNCTIONS: dict[str, Function] = {
     "threshold": Function(threshold),
     "hardshrink": Function(hardshrink),
     "softshrink": Function(softshrink),
-    "log_sigmoid": Function(log_sigmoid, double=_log_sigmoid64),
-    "softplus": Function(softplus, double=_softplus64),
-    "elu": Function(elu, double=_elu64),
-    "mish": Function(mish, double=_mish64),
-    "logit": Function(logit, double=_logit64),
+    "log_sigmoid": Function(log_sigmoid),
+    "softplus": Function(softplus),
+    "elu": Function(elu),
+    "mish": Function(mish),
+    "logit": Function(logit),
     "wrap_index": Function(whole=wrap_index),
 }  # fmt: skip
 """Functions of one number."""
@@ -289,14 +261,14 @@ BINARY: dict[str, Function] = {
     "trunc_divide": Function(whole=trunc_divide, lanes=False),
     "remainder": Function(remainder, whole_remainder, lanes=False),
     "fmod": Function(_method("float_remainder"), whole_fmod, lanes=False),
-    "pow": Function(powers.power, powers.integer_power, np.power),
-    "atan2": Function(curves.atan2, double=np.arctan2),
-    "hypot": Function(hypot, double=np.hypot),
+    "pow": Function(powers.power, powers.integer_power),
+    "atan2": Function(curves.atan2),
+    "hypot": Function(hypot),
     "copysign": Function(_method("copy_sign")),
     "fmax": Function(fmax),
     "fmin": Function(fmin),
-    "logaddexp": Function(logaddexp, double=np.logaddexp),
-    "xlogy": Function(xlogy, double=_xlogy64),
+    "logaddexp": Function(logaddexp),
+    "xlogy": Function(xlogy),
     "heaviside": Function(heaviside),
 }
 """Functions of two numbers."""
@@ -305,8 +277,6 @@ BINARY: dict[str, Function] = {
 def evaluate(function: Function, arrays: list[Array], parameters: tuple[float, ...]) -> Array:
     """The function on arrays of one dtype, elementwise with broadcasting; in that dtype, wrapping for integers."""
     dtype = arrays[0].dtype
-    if dtype.kind == "f" and dtype == np.float64 and function.double is not None:
-        return cast(Array, function.double(*arrays, *parameters))
     formula = function.real if dtype.kind == "f" else function.whole
     assert formula is not None
     result = np.asarray(formula(NumpyAlgebra(dtype), *arrays, *parameters))

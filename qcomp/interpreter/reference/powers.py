@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""x to the y over any `Algebra`: the logarithm to base 2 in two float32, 12 bits and the rest, so that a product with
-y keeps its fraction; for integers by squaring."""
+"""x to the y over any `Algebra`: the logarithm to base 2 in two floats, the first bits and the rest, so that a product
+with y keeps its fraction; for integers by squaring."""
 
 from __future__ import annotations
 
 import math
 from typing import TypeVar
 
-from qcomp.interpreter.reference import coefficients as c
 from qcomp.interpreter.reference.algebra import Algebra
-from qcomp.interpreter.reference.curves import cut
-from qcomp.interpreter.reference.formulas import log_parts
+from qcomp.interpreter.reference.formulas import coefficients_of, cut, log_parts
 
 V = TypeVar("V")
 _LARGEST_EXPONENT_BITS = 63
@@ -40,22 +38,24 @@ def truncated(m: Algebra[V], size: V) -> V:
 
 
 def _power_of_size(m: Algebra[V], size: V, y: V) -> V:
+    c = coefficients_of(m)
     high, low = _log2(m, size)
     rough = m.multiply(y, m.add(high, low))
-    near = m.clamp(y, -3e38, 3e38)
+    near = m.clamp(y, -c.LARGEST, c.LARGEST)
     y_high = cut(m, near)
     top = m.multiply(y_high, high)
     rest = m.add(m.multiply(m.subtract(near, y_high), high), m.multiply(near, low))
-    n = m.round(m.clamp(m.add(top, rest), -180.0, 180.0))
+    n = m.round(m.clamp(m.add(top, rest), -c.POWER_RANGE, c.POWER_RANGE))
     f = m.clamp(m.add(m.subtract(top, n), rest), -1.0, 1.0)
     fine = m.scale(m.add(m.number(1.0), m.multiply(f, m.polynomial(c.EXP2, f))), n)
-    fine = m.select("lt", rough, -170.0, m.number(0.0), fine)
-    fine = m.select("gt", rough, 170.0, m.number(math.inf), fine)
+    fine = m.select("lt", rough, -c.POWER_END, m.number(0.0), fine)
+    fine = m.select("gt", rough, c.POWER_END, m.number(math.inf), fine)
     return m.select("eq", size, 1.0, m.number(1.0), m.select("ne", rough, rough, rough, fine))
 
 
 def _log2(m: Algebra[V], size: V) -> tuple[V, V]:
     """Logarithm to base 2 as 12 bits and the rest: n + 2 / ln 2 * atanh(s) with s = f / (2 + f)."""
+    c = coefficients_of(m)
     f, n = log_parts(m, size)
     two = m.number(2.0)
     over = m.add(two, f)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""exp, log, tanh, erf and what is made of them in float32, each one fixed sequence of IEEE operations.
+"""exp, log, tanh, erf and what is made of them, each one fixed sequence of IEEE operations.
 
 No fused multiply-add and no library function takes part, so the loop level and C, which spell out the same sequences
-(`qcomp.transforms.lower_to_loop.transcendental`), give the same bits. Polynomials are minimax fits by Remez' exchange.
-Largest errors over all floats, in units in the last place: exp 0.9, log 0.9, tanh 1.1, erf 1.3, sigmoid 1.8; silu and
-gelu are products with these, silu within 2.7 above -85. Denormal results are rounded like others.
+(`qcomp.transforms.lower_to_loop.transcendental`), give the same bits. Largest errors over all float32, in units in the
+last place: exp 0.9, log 0.9, tanh 1.1, erf 1.3, sigmoid 1.8; silu and gelu are products with these, silu within 2.7
+above -85. Denormal results are rounded like others.
 
-Narrower floats are computed in float32 and rounded; float64 has `transcendental64`.
+Float64 has coefficients of its own. Narrower floats are computed in float32 and rounded.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qcomp.interpreter.reference import formulas, transcendental64
+from qcomp.interpreter.reference import formulas
 from qcomp.interpreter.reference.algebra import NumpyAlgebra
 from qcomp.interpreter.reference.array import Array
 
-_FLOAT32 = NumpyAlgebra(np.dtype(np.float32))
+_FLOAT32, _FLOAT64 = (NumpyAlgebra(np.dtype(kind)) for kind in (np.float32, np.float64))
 
 
 def exp(x: Array) -> Array:
     """e to the x: x = n ln 2 + r, then 2^n * (1 + r + r^2 p(r))."""
-    return _in_float32(lambda v: formulas.exp(_FLOAT32, v), transcendental64.exp, x)
+    return _computed(formulas.exp, x)
 
 
 def log(x: Array) -> Array:
     """Natural logarithm; -inf at zeros, NaN below."""
-    return _in_float32(lambda v: formulas.log(_FLOAT32, v), transcendental64.log, x)
+    return _computed(formulas.log, x)
 
 
 def tanh(x: Array) -> Array:
     """Hyperbolic tangent: x + x (t p(t)) with t = x^2 for small x, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x."""
-    return _in_float32(lambda v: formulas.tanh(_FLOAT32, v), transcendental64.tanh, x)
+    return _computed(formulas.tanh, x)
 
 
 def erf(x: Array) -> Array:
     """The error function: x + x p(x^2) for small x, else 1 - exp(q(|x|)) with the sign of x."""
-    return _in_float32(lambda v: formulas.erf(_FLOAT32, v), transcendental64.erf, x)
+    return _computed(formulas.erf, x)
 
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)): with e = exp(-|x|) and q = e / (1 + e) it is e - e q for negative x, else 1 - q."""
-    return _in_float32(lambda v: formulas.sigmoid(_FLOAT32, v), transcendental64.sigmoid, x)
+    return _computed(formulas.sigmoid, x)
 
 
 def silu(x: Array) -> Array:
     """x * sigmoid(x); NaN at -inf, as in torch."""
-    return _in_float32(lambda v: formulas.silu(_FLOAT32, v), transcendental64.silu, x)
+    return _computed(formulas.silu, x)
 
 
 def gelu(x: Array, approximate: str = "none") -> Array:
@@ -58,11 +58,11 @@ def gelu(x: Array, approximate: str = "none") -> Array:
     NaN at -inf, as in torch.
     """
     formula = formulas.gelu_tanh if approximate == "tanh" else formulas.gelu
-    return _in_float32(lambda v: formula(_FLOAT32, v), lambda v: transcendental64.gelu(v, approximate), x)
+    return _computed(formula, x)
 
 
-def _in_float32(single: Callable[[Array], Array], double: Callable[[Array], Array], x: Array) -> Array:
+def _computed(formula: Callable[[NumpyAlgebra, Array], Array], x: Array) -> Array:
     with np.errstate(all="ignore"):
         if x.dtype == np.float64:
-            return double(x)
-        return single(x.astype(np.float32, copy=False)).astype(x.dtype, copy=False)
+            return np.asarray(formula(_FLOAT64, x))
+        return formula(_FLOAT32, x.astype(np.float32, copy=False)).astype(x.dtype, copy=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""exp, log, tanh, erf and what is made of them in float64: for float64 tensors, and to measure the float32 ones by."""
+"""exp, log, tanh, erf and what is made of them in float64 by numpy: what the formulas are measured by."""
 
 from __future__ import annotations
 

@@ -166,8 +166,6 @@ def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
     where, dim, kind = op.location, op.dim.value.data, op.kind.data
     source, element = in_order(lowering, lowering.row_major(op.input, where), op, kind.removeprefix("arg"))
     result = element if encoding_of(op.result.type) is not None else real_element(op.result)
-    if kind == "logaddexp" and str(element) == "f64":
-        raise QcompError("nn.scan logaddexp of f64 is not lowered to loops", code="lower")
     target = result_of(lowering, op.result, element, where)
 
     def body(b: Builder, values: Sequence[SSAValue]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     f32,
+    f64,
     i8,
     i32,
     i64,
@@ -34,11 +36,39 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from qcomp.dialects import loop
 from qcomp.dialects.binding import Symbol
 from qcomp.dialects.dim import is_symbolic, symbols_of
-from qcomp.dialects.dims import DimAttr, declare_symbols, sizes_of
+from qcomp.dialects.dims import DimAttr, declare_symbols, memref_of, sizes_of
 from qcomp.dialects.element import is_integer
 
 MemRef = MemRefType[Attribute]
 _NO_OVERFLOW = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+
+
+_real: ContextVar[Float32Type | Float64Type] = ContextVar("real", default=f32)
+
+
+def real_type() -> Float32Type | Float64Type:
+    """What f32 stands for in kernels, which are written for it: f64 while an op on f64 is lowered."""
+    return _real.get()
+
+
+@contextmanager
+def doubled() -> Generator[None]:
+    """While open, kernels are made for f64 wherever they say f32."""
+    token = _real.set(f64)
+    try:
+        yield
+    finally:
+        _real.reset(token)
+
+
+def real_number(value: float) -> float:
+    """`value` as a real of the kernels holds it."""
+    return float(np.float32(value)) if real_type() == f32 else float(value)
+
+
+def real_buffer(kind: MemRef) -> MemRef:
+    """A buffer of f32 as one of the reals of the kernels."""
+    return memref_of(real_type(), sizes_of(kind)) if kind.element_type == f32 else kind
 
 
 @dataclass(frozen=True)
@@ -275,14 +305,14 @@ class Builder:
         return self.add(arith.IndexCastOp(self.value(number), element))
 
     def real_count(self, number: Index | int, shape: Sequence[int] = ()) -> SSAValue:
-        """An index or a size as the nearest f32, as a tile of `shape` when that is given."""
+        """An index or a size as the nearest real, as a tile of `shape` when that is given."""
         if isinstance(number, int) and not is_symbolic(number):
-            return self.real(float(np.float32(number)), shape)
-        return self.broadcast(self.add(loop.ToFloatOp(self.count(number))), shape)
+            return self.real(real_number(number), shape)
+        return self.broadcast(self.add(loop.ToFloatOp(self.count(number), real_type())), shape)
 
     def real(self, number: float, shape: Sequence[int] = ()) -> SSAValue:
-        """An f32 constant, as a tile of `shape` when that is given."""
-        scalar = self.add(arith.ConstantOp(FloatAttr(float(number), f32)))
+        """A constant of the reals of kernels, as a tile of `shape` when that is given."""
+        scalar = self.add(arith.ConstantOp(FloatAttr(float(number), real_type())))
         return self.broadcast(scalar, shape) if shape else scalar
 
 
@@ -294,7 +324,7 @@ def kernel(
     name: str, arguments: Sequence[tuple[str, MemRef]], where: LocationAttr
 ) -> tuple[FuncOp, Builder, list[SSAValue]]:
     """An empty private function over buffers, a builder for its body, and its arguments."""
-    kinds = [kind for _, kind in arguments]
+    kinds = [real_buffer(kind) for _, kind in arguments]
     block = Block(arg_types=kinds)
     for value, (hint, _) in zip(block.args, arguments, strict=True):
         value.name_hint = hint

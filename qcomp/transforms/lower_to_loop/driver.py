@@ -7,10 +7,12 @@ work with: operands as buffers, results as buffers, constants, calls. Equal kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TypeVar, cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
@@ -23,17 +25,19 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f32,
+    f64,
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
-from qcomp.backend.target import Target
+from qcomp.backend.target import GENERIC, Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
 from qcomp.dialects.dim import FIX, is_symbolic, larger
 from qcomp.dialects.dims import declare_symbols, declared_symbols, memref_of, sizes_of
+from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
 from qcomp.dialects.state import states_of
@@ -51,7 +55,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
     static_shape,
     storage_element,
 )
-from qcomp.transforms.lower_to_loop.builder import Builder
+from qcomp.transforms.lower_to_loop.builder import Builder, doubled, real_buffer, real_type
 from qcomp.transforms.lower_to_loop.layouts import Layouts
 
 MemRef = MemRefType[Attribute]
@@ -185,9 +189,8 @@ class Lowering:
             function = _LOWERINGS.get(type(op))
             if function is None:
                 raise QcompError.at(op, "is not lowered to loops", code="lower")
-            if type(op) not in _ANY_ELEMENT:
-                _check_elements(op)
-            self._located(op, lambda: self._lower(function, op))
+            with self._reals_of(op):
+                self._located(op, lambda: self._lower(function, op))
         except QcompError as problem:
             self._refusals.append(problem)
         except Exception:
@@ -197,6 +200,24 @@ class Lowering:
             return
         for value in op.results:
             self._stand_in(value, op.location)
+
+    @contextmanager
+    def _reals_of(self, op: Operation) -> Generator[None]:
+        """Lower `op` with kernels of f64 when its floats are of that type. Raises QcompError for other types."""
+        kinds = {str(tensor(value).element_type) for value in (*op.operands, *op.results) if is_plain_float(value)}
+        if kinds != {"f64"} or nn.is_control(op):
+            if type(op) not in _ANY_ELEMENT:
+                _check_elements(op)
+            yield
+            return
+        if any(encoding_of(value.type) is not None for value in (*op.operands, *op.results)):
+            raise QcompError.at(op, f"{op.name} of f64 and codes is not lowered to loops", code="lower")
+        target, self.target = self.target, replace(GENERIC, name=self.target.name)
+        try:
+            with doubled():
+                yield
+        finally:
+            self.target = target
 
     def _stand_in(self, value: SSAValue, where: LocationAttr) -> None:
         """A buffer for a result that was refused, so that later refusals show in the same error."""
@@ -342,6 +363,8 @@ class Lowering:
 
     def constant(self, array: Array, element: Attribute) -> SSAValue:
         """A constant buffer with the contents of `array`."""
+        if element == f32 and real_type() == f64:
+            array, element = array.astype(np.float64), f64
         data = ConstantData(array)
         kind = memref_of(element, array.shape)
         key = (data, kind)
@@ -381,6 +404,7 @@ class Lowering:
 
     def allocate(self, kind: MemRef, where: LocationAttr) -> SSAValue:
         """A new buffer in the arena."""
+        kind = real_buffer(kind)
         sizes = [self.main.size(size) for size in sizes_of(kind) if is_symbolic(size)]
         op = AllocOp.get(kind.element_type, shape=kind.get_shape(), dynamic_sizes=sizes, layout=kind.layout)
         op.location = where
@@ -429,6 +453,7 @@ class Lowering:
 
     def view(self, buffer: Buffer, kind: MemRef) -> SSAValue:
         """`buffer` seen as another buffer type of the same bytes."""
+        kind = real_buffer(kind)
         if buffer.value.type == kind:
             return buffer.value
         if kind not in buffer.views:
@@ -460,7 +485,7 @@ class Lowering:
         may_alias: Sequence[tuple[int, int]] = (),
     ) -> None:
         """Call the kernel of `key`, building it on first use. Keys are told apart by their text: 0.0 is not -0.0."""
-        text = repr(key)
+        text = f"{real_type()} {key!r}"
         if text not in self.kernels:
             count = self._names[name] = self._names.get(name, -1) + 1
             self.kernels[text] = build(f"{name}_{count}")
@@ -477,6 +502,12 @@ def root_of(buffer: SSAValue) -> SSAValue:
     while isinstance(buffer.owner, loop.ViewOp | loop.PartOp):
         buffer = buffer.owner.source
     return buffer
+
+
+def is_plain_float(value: SSAValue) -> bool:
+    """Whether `value` is a tensor of floats, not of codes."""
+    kind: Attribute = value.type
+    return isinstance(kind, TensorType) and encoding_of(value.type) is None and is_float(tensor(value).element_type)
 
 
 def _check_elements(op: Operation) -> None:

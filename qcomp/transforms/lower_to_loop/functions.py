@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop, nn
@@ -22,10 +21,6 @@ from qcomp.transforms.lower_to_loop.unary import whole_bounds
 
 
 def _formula(function: Function, name: str, element: Attribute) -> Formula:
-    if element == f64 and function.double is not None:
-        raise QcompError(
-            f"{name} of f64 is not lowered to loops", code="lower", hint="cast to f32, or export the model in float32"
-        )
     formula = function.whole if is_integer(element) else function.real
     if formula is None:
         raise QcompError(f"{name} of {element} is not lowered to loops", code="lower")

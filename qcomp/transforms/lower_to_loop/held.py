@@ -121,5 +121,7 @@ def lower_pointwise(
         held = [as_held(b, value, kind) for value, kind in zip(x, kinds, strict=False)]
         return as_stored(b, compute(b, held), kinds[-1])
 
+    # arith's conversions between integers of 16 bits and others are for scalars.
+    scalar = scalar or any(kind is not None and is_integer(kind) and kind.width.data == 16 for kind in kinds)
     key = (*function, *(str(kind) for kind in kinds))
     lower_elementwise(lowering, operands, target, op.location, name, key, wrapped, recipe, scalar)

@@ -27,7 +27,7 @@ from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
 from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Buffer, Layout
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.coded_matmul import lower_coded_matmul
 from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contraction, contraction_kernel
 from qcomp.transforms.lower_to_loop.convolution import call_contraction, packed_weight
@@ -59,7 +59,7 @@ class MatmulKernel:
 
 @lowers(nn.MatmulOp, symbolic=True)
 def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
-    """Codes times codes in integers, everything else in float32."""
+    """Codes times codes in integers, everything else in reals."""
     where, held = op.location, lowering.coded(op.rhs)
     if held is not None and held.ndim == 2:
         _by_codes(lowering, op, held)
@@ -78,7 +78,7 @@ def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
         lower_whole_matmul(lowering, lhs, rhs, lowering.define(op.result, where, Layout(False)), where)
         return
     lhs, rhs = reals_of(lowering, lhs, where), reals_of(lowering, rhs, where)
-    if str(lhs.element) != "f32" or str(rhs.element) != "f32":
+    if lhs.element != real_type() or rhs.element != real_type():
         raise QcompError("matmul of integers is not lowered to loops", code="lower")
     with real_result(lowering, op.result, where, Layout(False)) as target:
         _lower(lowering, op, lhs, rhs, target, None)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects.builtin import LocationAttr, f32, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -15,11 +14,12 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dims import memref_of
+from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.norm import batch_norm_factor
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_number, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import Codes, Compute, codes_in, in_reals, lower_elementwise
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
@@ -30,7 +30,7 @@ from qcomp.transforms.lower_to_loop.through_reals import reals_of
 
 @dataclass(frozen=True)
 class LayerNormKernel:
-    """All that the code depends on: `rows` rows of `size` elements, eps as float32."""
+    """All that the code depends on: `rows` rows of `size` elements, eps as a real."""
 
     rows: int
     size: int
@@ -54,7 +54,7 @@ def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
         for value in (op.weight, op.bias)
         if value is not None
     ]
-    eps = float(np.float32(op.eps.value.data))
+    eps = real_number(op.eps.value.data)
     target = lowering.define(op.result, where, Layout(False))
     spec = LayerNormKernel(
         rows, size, eps, op.weight is not None, op.bias is not None, lowering.target.lanes, codes_in(source),
@@ -120,11 +120,13 @@ def lower_batch_norm(lowering: Lowering, op: nn.BatchNormOp) -> None:
     """(x - mean) * factor + bias, with constants per channel."""
     mean, var = (_constant(lowering, value) for value in (op.running_mean, op.running_var))
     weight, bias = (None if value is None else _constant(lowering, value) for value in (op.weight, op.bias))
-    factor = batch_norm_factor(var, weight, op.eps.value.data, np.dtype(np.float32))
+    factor = batch_norm_factor(var, weight, op.eps.value.data, numpy_dtype(real_type()))
     source = lowering.operand(op.input)
     shape = (mean.size, *(1 for _ in source.sizes[2:]))
     held = [mean, factor] if bias is None else [mean, factor, bias]
-    buffers = [Buffer(lowering.constant(array.reshape(shape), f32), shape, Layout(False), None, f32) for array in held]
+    buffers = [
+        Buffer(lowering.constant(array.reshape(shape), f32), shape, Layout(False), None, real_type()) for array in held
+    ]
     compute: Compute = lambda b, x: _affine(Reals(b, loop.tile_shape(x[0].type)), x)  # noqa: E731
     target = lowering.define(op.result, op.location)
     name = ("batch_norm", bias is not None)
@@ -138,9 +140,9 @@ def _affine(m: Reals, x: Sequence[SSAValue]) -> SSAValue:
 
 def _constant(lowering: Lowering, value: SSAValue) -> Array:
     array = lowering.array(value)
-    if array is None or array.dtype != np.float32:
+    if array is None or array.dtype != numpy_dtype(real_type()):
         raise QcompError(
-            "batch norm is lowered to loops with constant float32 statistics only", code="lower",
+            "batch norm is lowered to loops with constant statistics of its own type only", code="lower",
             hint="run lower-batch-norm or fold-constants first",
         )  # fmt: skip
     return array

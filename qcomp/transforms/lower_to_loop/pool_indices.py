@@ -19,7 +19,7 @@ from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen, place
 from qcomp.transforms.lower_to_loop.along import in_order
 from qcomp.transforms.lower_to_loop.buffers import Layout, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, held_element
@@ -43,7 +43,7 @@ def lower_max_pool_indices(lowering: Lowering, op: nn.MaxPoolIndicesOp) -> None:
     where = op.location
     source, element = in_order(lowering, lowering.operand(op.input), op, "max")
     source = reals_of(lowering, source, where)
-    if str(element) not in ("f32", "i8", "ui8"):
+    if str(element) not in (str(real_type()), "i8", "ui8"):
         raise QcompError(f"indices of a max pool of {source.element} are not lowered to loops", code="lower")
     target = lowering.define(op.result, where, Layout(False))
     windows = zip(

@@ -27,7 +27,7 @@ from qcomp.errors import QcompError
 from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, dequantized, lane_choice, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
@@ -204,7 +204,7 @@ def _divisors(counts: Array | None) -> Array | None:
 
 
 def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
-    codes = spec.source_codes is not None or spec.source.element == "f32"
+    codes = spec.source_codes is not None or spec.source.element == str(real_type())
     if not codes and (spec.kind != "max" or spec.source.element not in ("i32", "i64")):
         raise QcompError(f"a pool of {spec.source.element} is not lowered to loops", code="lower")
     kinds = [

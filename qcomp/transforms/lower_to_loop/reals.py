@@ -6,28 +6,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import f32, i32
+from xdsl.dialects.builtin import IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop
-from qcomp.transforms.lower_to_loop.builder import Builder
+from qcomp.transforms.lower_to_loop.builder import Builder, real_type
 
 
 class Reals:
-    """`qcomp.interpreter.reference.algebra` over tiles of `shape` (() for scalars) of f32 or f64, appended to `b`."""
+    """`qcomp.interpreter.reference.algebra` over tiles of `shape` (() for scalars), appended to `b`.
 
-    def __init__(self, b: Builder, shape: Sequence[int], element: Attribute = f32):
+    element: f32 or f64, by default `real_type`.
+    """
+
+    def __init__(self, b: Builder, shape: Sequence[int], element: Attribute | None = None):
         self.b = b
         self.shape = tuple(shape)
-        self.element = element
+        self.element = real_type() if element is None else element
+
+    @property
+    def double(self) -> bool:
+        return self.element == f64
+
+    @property
+    def word(self) -> IntegerType:
+        """The type of bits."""
+        return i64 if self.double else i32
 
     def number(self, value: float) -> SSAValue:
         """A constant."""
         return self.b.number(value, self.shape, self.element)
 
     def whole(self, value: int) -> SSAValue:
-        """An i32 constant."""
-        return self.b.integer(value, self.shape)
+        """A constant of the type of bits."""
+        return self.b.integer(value, self.shape, self.word)
 
     def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.b.add(arith.AddfOp(x, y))
@@ -82,11 +94,11 @@ class Reals:
 
     def bits(self, x: SSAValue) -> SSAValue:
         """The bit patterns."""
-        return self.b.add(arith.BitcastOp(x, loop.tile_like(x.type, i32)))
+        return self.b.add(arith.BitcastOp(x, loop.tile_like(x.type, self.word)))
 
     def from_bits(self, bits: SSAValue) -> SSAValue:
         """The floats of bit patterns."""
-        return self.b.add(arith.BitcastOp(bits, loop.tile_like(bits.type, f32)))
+        return self.b.add(arith.BitcastOp(bits, loop.tile_like(bits.type, self.element)))
 
     def add_whole(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.b.add(arith.AddiOp(x, y))
@@ -111,8 +123,8 @@ class Reals:
         return self.b.add(arith.XOrIOp(x, y))
 
     def to_real(self, x: SSAValue) -> SSAValue:
-        """i32 to f32."""
-        return self.b.add(loop.ToFloatOp(x))
+        """From integers."""
+        return self.b.add(loop.ToFloatOp(x, self.element))
 
     def quadrant(self, x: SSAValue) -> SSAValue:
         return self.b.add(loop.AngleOp("quadrant", x))

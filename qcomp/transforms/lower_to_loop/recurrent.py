@@ -19,9 +19,10 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dims import memref_of
+from qcomp.dialects.element import numpy_dtype
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.reals import Reals
@@ -84,8 +85,8 @@ def _lower(
 ) -> None:  # fmt: skip
     where = op.location
     x, *initial = (reals_of(lowering, lowering.row_major(value, where), where) for value in (op.input, *state))
-    if any(str(buffer.element) != "f32" for buffer in (x, *initial)):
-        raise QcompError("recurrent layers are lowered to loops in float32 only", code="lower")
+    if any(buffer.element != real_type() for buffer in (x, *initial)):
+        raise QcompError("recurrent layers of integers are not lowered to loops", code="lower")
     weight = _constant(lowering, op.weight)
     bias = np.zeros(len(weight), np.float32) if op.bias is None else _constant(lowering, op.bias)
     time, batch, _ = x.sizes
@@ -96,7 +97,7 @@ def _lower(
     arguments = [x.value, *(buffer.value for buffer in initial)]
     arguments += [lowering.constant(_packed(spec, weight), f32), lowering.constant(_spread(spec, bias), f32)]
     if projection is not None:
-        wide = np.zeros((spec.units, spec.padded_state), np.float32)
+        wide = np.zeros((spec.units, spec.padded_state), projection.dtype)
         wide[:, : spec.state] = projection.T
         arguments += [lowering.constant(wide, f32), lowering.allocate(memref_of(f32, (batch, spec.units)), where)]
     with real_result(lowering, op.result, where, Layout(False)) as target:
@@ -106,22 +107,22 @@ def _lower(
 
 def _constant(lowering: Lowering, value: SSAValue) -> Array:
     array = lowering.array(value)
-    if array is None or array.dtype != np.float32:
+    if array is None or array.dtype != numpy_dtype(real_type()):
         raise QcompError(
-            "weights of recurrent layers must be float32 constants to be lowered to loops", code="lower",
+            "weights of recurrent layers must be constants of their own type to be lowered to loops", code="lower",
             hint="run fold-constants first",
         )  # fmt: skip
     return array
 
 
 def _packed(spec: RecurrentKernel, weight: Array) -> Array:
-    wide = np.zeros((spec.state, spec.gates, spec.padded), np.float32)
+    wide = np.zeros((spec.state, spec.gates, spec.padded), weight.dtype)
     wide[:, :, : spec.units] = weight.T.reshape(spec.state, spec.gates, spec.units)
     return wide
 
 
 def _spread(spec: RecurrentKernel, bias: Array) -> Array:
-    wide = np.zeros((spec.gates, spec.padded), np.float32)
+    wide = np.zeros((spec.gates, spec.padded), bias.dtype)
     wide[:, : spec.units] = bias.reshape(spec.gates, spec.units)
     return wide
 

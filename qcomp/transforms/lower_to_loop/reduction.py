@@ -29,7 +29,7 @@ from qcomp.interpreter.reference.reduction import PARTIALS
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
 from qcomp.transforms.lower_to_loop.along import reduce_in_order
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
 from qcomp.transforms.lower_to_loop.held import plain_element
@@ -75,8 +75,8 @@ class ReductionKernel:
 def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
     """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
     element = plain_element(op.input)
-    if element is not None and element != f32 and not is_integer(element):
-        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower", hint="cast to f32")
+    if element is not None and element != real_type() and not is_integer(element):
+        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower", hint="run widen-halves first")
     if element is not None and not isinstance(op, nn.MeanOp) and (is_integer(element) or not op.axes):
         reduce_in_order(lowering, op, "max" if isinstance(op, nn.AmaxOp) else "add")
         return
@@ -105,9 +105,9 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
 
 def _check(lowering: Lowering, kind: str, source: Buffer, target: Buffer, count: int) -> bool:
     """Whether sums need 64 bits. Raises QcompError for what is not lowered."""
-    if any(str(buffer.element) not in ("f32", "i8") for buffer in (source, target)):
+    if any(buffer.element not in (real_type(), i8) for buffer in (source, target)):
         raise QcompError("reductions of integers are not lowered to loops", code="lower")
-    if source.encoding is None and str(source.element) != "f32":
+    if source.encoding is None and source.element != real_type():
         raise QcompError("reductions of integers are not lowered to loops", code="lower")
     if count == 0 and kind == "max":
         raise QcompError("the largest of no elements", code="shape")

@@ -15,12 +15,13 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.dialects.dims import memref_of
+from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import (
     ELEMENTS,
@@ -63,11 +64,11 @@ def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
 
 @lowers(nn.ResampleOp, symbolic=True)
 def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
-    """Weighted sums in float32."""
+    """Weighted sums."""
     where, dim = op.location, op.dim.value.data
     indices, weights = lowering.array(op.indices), lowering.array(op.weights)
-    if indices is None or weights is None or weights.dtype != np.float32:
-        raise QcompError("indices and float32 weights of resample must be constants", code="lower")
+    if indices is None or weights is None or weights.dtype != numpy_dtype(real_type()):
+        raise QcompError("indices and weights of resample must be constants, these of its own type", code="lower")
     source = lowering.operand(op.input)
     if is_symbolic(source.sizes[dim]):
         raise QcompError("resampling of a symbolic size is not lowered to loops", code="lower", hint=FIX)

@@ -17,7 +17,7 @@ from qcomp.dialects.dims import memref_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen
 from qcomp.transforms.lower_to_loop.buffers import no_border, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.reals import Reals
@@ -42,8 +42,8 @@ def lower_grid_sample(lowering: Lowering, op: nn.GridSampleOp) -> None:
     where, plain = op.location, no_border(4)
     source = reals_of(lowering, lowering.channels_last(op.input, plain, where), where)
     grid = reals_of(lowering, lowering.row_major(op.grid, where), where)
-    if str(source.element) != "f32" or str(grid.element) != "f32":
-        raise QcompError("grid_sample is lowered to loops in float32 only", code="lower")
+    if source.element != real_type() or grid.element != real_type():
+        raise QcompError("grid_sample of integers is not lowered to loops", code="lower")
     with real_result(lowering, op.result, where) as target:
         spec = SamplingKernel(
             Seen.of(source), Seen.of(target), op.mode.data == "nearest", op.padding_mode.data,
@@ -89,7 +89,7 @@ def _coordinate(spec: SamplingKernel, m: Reals, x: SSAValue, size: int) -> SSAVa
 
 
 def _count(m: Reals, size: int) -> SSAValue:
-    """A size as a float32."""
+    """A size as a real."""
     return m.b.real_count(size) if is_symbolic(size) else m.number(float(size))
 
 
@@ -106,7 +106,7 @@ def _reflected(spec: SamplingKernel, m: Reals, place: SSAValue, size: int) -> SS
         return m.number(0.0)
     away = m.absolute(m.add(place, m.number(start)))
     flips = m.clamp(m.divide(away, _count(m, span)), 0.0, 2.0**30)
-    flips = m.b.add(loop.ToFloatOp(m.b.add(loop.TruncateOp(flips, i32))))
+    flips = m.to_real(m.b.add(loop.TruncateOp(flips, i32)))
     extra = m.subtract(away, m.multiply(flips, _count(m, span)))
     nearer = m.subtract(m.b.add(loop.MinimumOp(extra, m.subtract(_count(m, span), extra))), m.number(start))
     if not is_symbolic(span):
@@ -139,9 +139,9 @@ def _floor(m: Reals, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The whole number below x, and how far x is from it."""
     b = m.b
     whole = b.add(loop.TruncateOp(x, i32))
-    above = b.add(loop.CompareOp("gt", b.add(loop.ToFloatOp(whole)), x))
+    above = b.add(loop.CompareOp("gt", m.to_real(whole), x))
     whole = b.add(loop.SelectOp(above, b.difference(whole, b.integer(1)), whole))
-    return whole, m.subtract(x, b.add(loop.ToFloatOp(whole)))
+    return whole, m.subtract(x, m.to_real(whole))
 
 
 def _tap(spec: SamplingKernel, b: Builder, row: SSAValue, column: SSAValue, weight: SSAValue) -> Tap:

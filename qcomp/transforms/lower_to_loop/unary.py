@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Lowering of unary functions: a table between 8-bit codes, float32 formulas elsewhere."""
+"""Lowering of unary functions: a table between 8-bit codes, formulas elsewhere."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import IntegerType, f64
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from qcomp.dialects import loop, nn, quant
@@ -52,10 +52,6 @@ _FORMULAS: dict[type[nn.UnaryOp], Formula] = {
     nn.SigmoidOp: transcendental.sigmoid,
     nn.SiluOp: transcendental.silu,
 }
-
-
-_CURVES = {"nn.exp", "nn.tanh", "nn.erf", "nn.sigmoid", "nn.silu", "nn.gelu"}
-"""The functions whose formulas are float32 only."""
 
 
 def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
@@ -119,8 +115,6 @@ def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     element = real_element(op.input)
     if is_integer(element):
         function = _whole_formula(op, element)
-    elif element == f64 and name[0] in _CURVES:
-        raise QcompError(f"{op.name} of f64 is not lowered to loops", code="lower", hint="export the model in float32")
     compute: Compute = lambda b, x: function(algebra(b, loop.tile_shape(x[0].type), element), x[0])  # noqa: E731
     lower_pointwise(lowering, op, short, name, compute, op.recipe)
 

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import LocationAttr, f32
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import SSAValue
 
@@ -77,7 +77,7 @@ def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> G
         raise QcompError("a quantized result takes a quantized residual", code="not-integer")
     bare = None if plan is None else replace(plan, activation=None)
     with written_in_reals(lowering, target, where) as reals:
-        scratch = Buffer(lowering.allocate(reals.type, where), reals.sizes, reals.layout, None, f32)
+        scratch = Buffer(lowering.allocate(reals.type, where), reals.sizes, reals.layout, None, reals.element)
         yield Task(bare, Epilogue(False) if bare is None else Epilogue.of(bare), weight, bias, scratch, False, half)
         operands = [scratch, reals_of(lowering, lowering.operand(op.residual), where)]
         lower_elementwise(lowering, operands, reals, where, "add", ("add", bounds), partial(_sum, bounds))

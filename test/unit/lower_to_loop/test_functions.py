@@ -22,7 +22,6 @@ from qcomp.dialects.nn.functions import (
     PREDICATES,
     UNARY_FUNCTIONS,
 )
-from qcomp.interpreter.reference.functions import BINARY, FUNCTIONS
 from qcomp.interpreter.reference.narrow_floats import narrow
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,8 +60,7 @@ def sample(seed: int, element: Attribute) -> Array:
 
 def exists(name: str, element: Attribute) -> bool:
     if is_float(element):
-        curve = {**FUNCTIONS, **BINARY}[name].double is not None
-        return name not in ONLY_INTEGER and not (element == f64 and curve)
+        return name not in ONLY_INTEGER
     return name in (BOOL_FUNCTIONS if element == i1 else INTEGER_FUNCTIONS) and name != "wrap_index"
 
 

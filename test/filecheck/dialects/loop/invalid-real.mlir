@@ -41,7 +41,7 @@ func.func @extreme(%a: i32) {
 // -----
 
 func.func @scaled(%a: i32) {
-  // expected-error@+1 {{scales f32}}
+  // expected-error@+1 {{scales f32 or f64}}
   %s = loop.scale %a, %a : i32
   func.return
 }
@@ -81,7 +81,7 @@ func.func @kind(%a: vector<8xf32>) {
 // -----
 
 func.func @reduced_type(%a: vector<8xi8>) {
-  // expected-error@+1 {{reduces f32 or i32}}
+  // expected-error@+1 {{reduces f32, f64 or i32}}
   %s = loop.reduce "add", %a : vector<8xi8> -> i8
   func.return
 }
@@ -105,7 +105,7 @@ func.func @filled_from(%a: vector<8xi32>) {
 // -----
 
 func.func @filled_with(%a: vector<8xi32>) {
-  // expected-error@+1 {{fills f32 or i32 with its like}}
+  // expected-error@+1 {{fills f32, f64 or i32 with its like}}
   %s = loop.fill %a {first = 7 : i64, value = 1.0 : f32} : vector<8xi32>
   func.return
 }
@@ -120,8 +120,8 @@ func.func @angle_part(%a: f32) {
 
 // -----
 
-func.func @angle_type(%a: f64) {
-  // expected-error@+1 {{angles are f32}}
-  %s = loop.angle "rest", %a : f64
+func.func @angle_type(%a: i32) {
+  // expected-error@+1 {{angles are f32 or f64}}
+  %s = loop.angle "rest", %a : i32
   func.return
 }

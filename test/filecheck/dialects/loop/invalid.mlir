@@ -153,7 +153,7 @@ func.func @f(%a: vector<16x14xi32>, %p: vector<14x4xi8>, %q: vector<16x4xi8>) {
 // -----
 
 func.func @f(%a: vector<14x16xi32>, %p: vector<14x4xi16>, %q: vector<16x4xi8>) {
-  // expected-error@+1 {{contracts i8 into i32 or f32 into f32}}
+  // expected-error@+1 {{contracts i8 into i32, f32 into f32 or f64 into f64}}
   %r = loop.contract %a, %p, %q : vector<14x4xi16>, vector<16x4xi8> -> vector<14x16xi32>
   func.return
 }
@@ -177,7 +177,7 @@ func.func @f(%a: vector<14xi32>, %p: vector<14xi8>, %q: vector<7xi8>) {
 // -----
 
 func.func @f(%a: vector<14xi32>, %p: vector<14xi32>) {
-  // expected-error@+1 {{multiplies i8 into i32 or f32 into f32}}
+  // expected-error@+1 {{multiplies i8 into i32, f32 into f32 or f64 into f64}}
   %r = loop.multiply_add %a, %p, %p : vector<14xi32>, vector<14xi32> -> vector<14xi32>
   func.return
 }
@@ -437,7 +437,7 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 // -----
 
 func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
-  // expected-error@+1 {{scales f32}}
+  // expected-error@+1 {{scales f32 or f64}}
   %r = loop.scale %k, %k : i8
   func.return
 }
@@ -477,7 +477,7 @@ func.func @f(%x: vector<3xf32>, %y: vector<3xf32>, %k: i8, %c: vector<3xi1>) {
 // -----
 
 func.func @f(%x: vector<4xi8>) {
-  // expected-error@+1 {{reduces f32 or i32}}
+  // expected-error@+1 {{reduces f32, f64 or i32}}
   %r = loop.reduce "add", %x : vector<4xi8> -> i8
   func.return
 }
