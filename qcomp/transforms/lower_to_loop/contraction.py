@@ -262,13 +262,7 @@ class _Body:
     ) -> SSAValue:
         g, spec, b = self.spec.geometry, self.spec, self.b
         image, group, _, row, column = places
-        nests: list[SSAValue] = [acc]
-
-        def multiply(source: Sequence[Index | int], right: SSAValue, carried: SSAValue) -> SSAValue:
-            left = b.load(
-                self.use["x"], source, (*shape[:2], spec.dot), (1, 2, 2), (g.stride[0], g.stride[1] * g.pixel, 1)
-            )
-            return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
+        pixels, apart = (*shape[:2], spec.dot), (g.stride[0], g.stride[1] * g.pixel, 1)
 
         def run(plane: Index, kernel_row: Index, run: Index, carried: SSAValue) -> SSAValue:
             planes = self.plane * g.plane_stride + plane * g.plane_step
@@ -277,7 +271,8 @@ class _Body:
             taps = [packed, plane * (g.kernel_rows * g.runs) + kernel_row * g.runs + run]
 
             def at(place: Index, right: SSAValue, carried: SSAValue) -> SSAValue:
-                return multiply([image, source_row, element + place], right, carried)
+                left = b.load(self.use["x"], [image, source_row, element + place], pixels, (1, 2, 2), apart)
+                return b.add(loop.ContractOp(carried, left, right, spec.unsigned and spec.epilogue.integer))
 
             if spec.storage is not None:
                 return self._coded_run(spec.storage, taps, first, shape, carried, at)
@@ -296,8 +291,8 @@ class _Body:
             return rows.results
 
         if g.planes == 1:
-            return plane(Index(), nests)[0]
-        with b.loop(0, g.planes, carry=nests) as planes:
+            return plane(Index(), [acc])[0]
+        with b.loop(0, g.planes, carry=[acc]) as planes:
             planes.carry(*plane(planes.index, planes.carried))
         return planes.results[0]
 
