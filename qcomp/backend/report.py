@@ -65,7 +65,9 @@ def ops_report(module: ModuleOp, refusals: Sequence[RefusalRecord]) -> list[dict
 def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dict[str, Any]:
     compute = _compute(op)
     place = describe(op.location)
-    found = reasons.get((place, op.name), []) if compute.startswith("f") else []
+    names = [op.name, QuantizeOp.name] if any(encoding_of(value.type) for value in op.results) else [op.name]
+    known = [reason for name in names for reason in reasons.get((place, name), [])]
+    found = known if compute.startswith("f") else []
     name = module_path(op.location) or (unmarked(op.results[0]) if op.results else None) or op.name
     row: dict[str, Any] = {
         "name": name, "op": op.name, "loc": source_line(op.location), "macs": to_plain(macs(op)), "compute": compute,
@@ -82,9 +84,16 @@ def _compute(op: Operation) -> str:
     # A bias in 32 bits is added to sums of products of what the others hold.
     bias = op.bias if isinstance(op, nn.WeightedOp) else None
     coded = [encoding for value in values if value is not bias and (encoding := encoding_of(value.type)) is not None]
-    if coded and not isinstance(op, QuantizeOp | DequantizeOp):
+    beside = isinstance(op, nn.UnaryOp | nn.BinaryOp | nn.SelectOp | nn.ReduceOp) and _reads_or_makes_floats(op)
+    if coded and not beside and not isinstance(op, QuantizeOp | DequantizeOp):
         return f"i{max(encoding.width for encoding in coded)}"
     return _kind(op)
+
+
+def _reads_or_makes_floats(op: Operation) -> bool:
+    """Whether floats that are no constants stand beside codes; but reductions of codes are integer sums."""
+    values = op.operands[:1] if isinstance(op, nn.ReduceOp) else (*op.operands, *op.results)
+    return any(is_float(tensor(value).element_type) and not isinstance(value.owner, nn.ConstantOp) for value in values)
 
 
 def _kind(op: Operation) -> str:

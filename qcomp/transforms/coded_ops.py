@@ -27,12 +27,13 @@ from qcomp.dialects.nn import (
     ProdOp,
     ResampleOp,
     ScanOp,
+    SelectOp,
     SoftmaxOp,
     SumOp,
     UnaryOp,
 )
 from qcomp.dialects.nn.base import UNKNOWN, shape, tensor
-from qcomp.dialects.quant import QuantizeOp, RequantizeOp, default_recipe, encoding_of, quantized_type
+from qcomp.dialects.quant import QuantizeOp, Recipe, RequantizeOp, default_recipe, encoding_of, quantized_type
 from qcomp.transforms.code_identities import is_identity_on_codes
 from qcomp.transforms.moved_operands import moved_places
 from qcomp.transforms.qdq_pattern import activation_codes_of, encoded, is_float32
@@ -131,28 +132,42 @@ class Ends:
 
     op: Operation
     operands: tuple[SSAValue, ...]
+    activation: ActivationAttr | None = None
+    recipe: Recipe | None = None
 
     def build(self, result_type: Attribute) -> Operation:
         """The op itself."""
-        return _like(self.op, self.operands, result_type, self.op.properties)
+        given = {"activation": self.activation, "recipe": self.recipe}
+        properties = {**self.op.properties, **{name: value for name, value in given.items() if value is not None}}
+        return _like(self.op, self.operands, result_type, properties)
 
 
-def ends(op: Operation, quantize: QuantizeOp | None) -> Ends | Refusal:
-    """Exact: on codes these ops mean quantize(op(dequantize(...))). They know the default recipe only.
+def has_ends(op: Operation) -> bool:
+    """Whether `op` may have codes on one side and reals on the other, and means the same then."""
+    elementwise = isinstance(op, UnaryOp | BinaryOp | SelectOp) and not isinstance(op, CastOp)
+    return elementwise or isinstance(op, MeanOp | SumOp) or computes_in_reals(op)
+
+
+def ends(
+    op: Operation, quantize: QuantizeOp | None, activation: ActivationAttr | None = None
+) -> Ends | Refusal:  # fmt: skip
+    """Exact: on codes these ops mean quantize(op(dequantize(...))); but means and sums of codes are integers.
 
     Operands that are not dequantized stay as they are; without a quantize there has to be one that is.
     """
-    if not is_float32(op.operands[0], *op.results):
+    if not is_float32(*op.results):
         return Refusal(f"{op.name} does not compute in f32")
-    if quantize is not None and quantize.reciprocal != default_recipe(quantize.encoding):
+    recipe = None if quantize is None else quantize.recipe
+    knows = isinstance(op, UnaryOp | BinaryOp)
+    if quantize is not None and not knows and quantize.reciprocal != default_recipe(quantize.encoding):
         return Refusal(f"{op.name} quantizes by the default recipe only")
-    found: list[SSAValue] = []
-    for operand in op.operands:
+    found = list(op.operands)
+    for place, operand in enumerate(op.operands if not isinstance(op, MeanOp | SumOp) else ()):
         codes = activation_codes_of(operand, "operand")
-        found.append(operand if isinstance(codes, Refusal) else codes)
-    if quantize is None and tuple(found) == tuple(op.operands):
+        found[place] = operand if isinstance(codes, Refusal) else codes
+    if quantize is None and found == list(op.operands):
         return Refusal("no operand is dequantized per tensor")
-    return Ends(op, tuple(found))
+    return Ends(op, tuple(found), activation, recipe if knows else None)
 
 
 @dataclass(frozen=True)

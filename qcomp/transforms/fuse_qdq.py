@@ -13,9 +13,9 @@
 On codes an op means its integer reference (`qcomp.interpreter`): contractions accumulate exactly in int32, proved not
 to overflow, and differ from the float graph by the rounding of its sums; bias and residual are added in float32 as
 there; mean and sum alike; everything else gives the same codes. A contraction that no quantize follows computes on
-codes and gives a float result. Softmax, layer norm, running totals, products and resampling compute in float32, reading
-and writing codes. Data movement moves codes where both encodings are the same, else a `quant.requantize`
-does the rest, exactly.
+codes and gives a float result. What has no integer form computes in float32, but reads codes and writes codes where it
+can: softmax, layer norm, running totals, products, resampling, and elementwise ops beside a float operand or result.
+Data movement moves codes where both encodings are the same, else a `quant.requantize` does the rest, exactly.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from qcomp.dialects.nn import (
     ConstantOp,
     MatmulOp,
     MeanOp,
+    SelectOp,
     SumOp,
     UnaryOp,
     WeightedOp,
@@ -50,13 +51,14 @@ from qcomp.transforms.coded_ops import (
     computes_in_reals,
     elementwise,
     ends,
+    has_ends,
     movement,
     reduction,
 )
 from qcomp.transforms.integer_contraction import Contraction, Product, contraction, integer_problem, product
 from qcomp.transforms.moved_operands import moved_places
-from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of
-from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
+from qcomp.transforms.qdq_pattern import Body, activation_problem, body_of, codes_of, is_float32
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, only_user, refuse
 
 Fusion = Contraction | Product | Coded | Moved | Ends
 
@@ -73,10 +75,13 @@ class FuseWithQuantize(Rule[QuantizeOp, Fusion]):
 
     def plan(self, op: QuantizeOp) -> Fusion | Refusal | None:
         body = body_of(op)
-        if not isinstance(body, Body):
-            return body
+        if body is None:
+            return None
         problem = activation_problem(op.encoding)
-        return _plan(op, body) if problem is None else Refusal(f"result is {problem}")
+        if problem is not None:
+            return Refusal(f"result is {problem}")
+        plan = _plan(op, body) if isinstance(body, Body) else body
+        return _with_coded_result(op, body, plan) if isinstance(plan, Refusal) else plan
 
     def apply(self, op: QuantizeOp, plan: Fusion, rewriter: Rewriter) -> None:
         value = op.input
@@ -85,6 +90,19 @@ class FuseWithQuantize(Rule[QuantizeOp, Fusion]):
         else:
             rewriter.replace(op, *plan.build(op))
         rewriter.erase_dead(value)
+
+
+def _with_coded_result(quantize: QuantizeOp, body: Body | Refusal, reason: Refusal) -> Ends | Refusal:
+    """Where there is no integer form, the op that computes in reals and writes codes; else `reason`."""
+    op, activation = quantize.input.owner, None
+    if isinstance(body, Body) and body.residual is None:
+        op, activation = body.op, body.activation
+    if not isinstance(op, Operation) or not has_ends(op) or only_user(op.results[0]) is None:
+        return reason
+    found = ends(op, quantize, activation)
+    if not isinstance(found, Refusal):
+        refuse("FuseWithQuantize", quantize, reason.reason)
+    return reason if isinstance(found, Refusal) else found
 
 
 def _plan(quantize: QuantizeOp, body: Body) -> Fusion | Refusal | None:
@@ -136,15 +154,15 @@ class FuseWithFloatResult(Rule[Operation, Contraction | Product]):
 
 
 class ReadCodes(Rule[Operation, Ends]):
-    """softmax(dequantize(x)) => softmax(x) with a float result; so for all ops that compute in reals.
+    """softmax(dequantize(x)) => softmax(x) with a float result; so for elementwise ops and all that compute in reals.
 
     Precondition: some operand is dequantized from per-tensor codes.
     """
 
-    matches: ClassVar = IN_REALS
+    matches: ClassVar = (*IN_REALS, UnaryOp, BinaryOp, SelectOp)
 
     def plan(self, op: Operation) -> Ends | Refusal | None:
-        if not computes_in_reals(op) or all(codes_of(operand) is None for operand in op.operands):
+        if not has_ends(op) or not is_float32(*op.results) or all(codes_of(operand) is None for operand in op.operands):
             return None
         return ends(op, None)
 

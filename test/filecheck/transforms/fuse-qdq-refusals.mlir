@@ -14,8 +14,7 @@ func.func @other_use(%x: !x) -> (!y, !yf, !y, !yf) {
   // CHECK: nn.linear {{.*}} -> tensor<4x2xf32>
   // CHECK: quant.quantize
   // CHECK: nn.linear {{.*}} -> tensor<4x2xf32>
-  // CHECK: nn.relu
-  // CHECK: quant.quantize
+  // CHECK: nn.relu {{.*}} : tensor<4x2xf32> -> tensor<4x2x!quant.uniform<i8:f32, 0.2:5>>
   %w = nn.constant dense<[[5, -7, 127], [-2, 88, 1]]> : !w
   %d = quant.dequantize %x : !x -> !xf
   %v = quant.dequantize %w : !w -> !wf
@@ -167,7 +166,7 @@ func.func @residuals(%x: !x, %r: tensor<2x!quant.uniform<i8:f32, 0.1:4>>, %f: !y
 // One operand is float; no integer form; another expressed type.
 // CHECK-LABEL: func.func @others
 func.func @others(%x: !y, %f: !yf, %h: tensor<4x2x!quant.uniform<i8:f16, 0.2:5>>) -> (!y, !y, tensor<4x2x!quant.uniform<i8:f16, 0.2:5>>) {
-  // CHECK: nn.add {{.*}}tensor<4x2xf32>, tensor<4x2xf32>
+  // CHECK: nn.add %x, %f : (tensor<4x2x!quant.uniform<i8:f32, 0.2:5>>, tensor<4x2xf32>) -> tensor<4x2x!quant.uniform<i8:f32, 0.2:5>>
   // CHECK: nn.scatter {{.*}}tensor<4x2xf32>
   // CHECK: nn.neg {{.*}}tensor<4x2xf16>
   %d = quant.dequantize %x : !y -> !yf

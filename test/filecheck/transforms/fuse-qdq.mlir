@@ -148,6 +148,37 @@ func.func @in_reals(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, %f: tensor
   func.return %q, %b, %r, %s, %t : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5xf32>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x1x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
 }
 
+// Elementwise ops and reductions beside floats read and write codes; a relu goes in, and the recipe.
+// CHECK-LABEL: func.func @beside_floats
+func.func @beside_floats(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>, %f: tensor<4x5xf32>, %m: tensor<5xi1>) -> (tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x5xf32>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x!quant.uniform<i8:f32, 0.02:7>>, tensor<4xf32>) {
+  // CHECK: nn.gelu %f {{.*}}recipe = f32{{.*}} : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  // CHECK: nn.add %x, %f {activation = #nn.relu} : {{.*}} -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  // CHECK: nn.mul %x, %f : {{.*}} -> tensor<4x5xf32>
+  // CHECK: nn.select %m, %f, %x : {{.*}} -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  // CHECK: nn.mean %f {{.*}} -> tensor<4x!quant.uniform<i8:f32, 0.02:7>>
+  // A sum of codes would be another number.
+  // CHECK: [[D:%[^ ]+]] = quant.dequantize %x
+  // CHECK: nn.sum [[D]]
+  %g = nn.gelu %f {approximate = "none"} : tensor<4x5xf32> -> tensor<4x5xf32>
+  // expected-remark@+1 {{operand is not dequantized}}
+  %q = quant.quantize %g {recipe = f32} : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>
+  %d = quant.dequantize %x : tensor<4x5x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x5xf32>
+  %a = nn.add %d, %f : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %b = nn.relu %a : tensor<4x5xf32> -> tensor<4x5xf32>
+  // expected-remark@+1 {{operand 1 is not dequantized}}
+  %r = quant.quantize %b : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  %c = nn.mul %d, %f : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %s = nn.select %m, %f, %d : (tensor<5xi1>, tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  // expected-remark@+1 {{operand 0 is not dequantized}}
+  %t = quant.quantize %s : tensor<4x5xf32> -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>
+  %n = nn.mean %f {dim = array<i64: 1>, keepdim = false} : tensor<4x5xf32> -> tensor<4xf32>
+  // expected-remark@+1 {{operand is not dequantized}}
+  %u = quant.quantize %n : tensor<4xf32> -> tensor<4x!quant.uniform<i8:f32, 0.02:7>>
+  %e = quant.dequantize %x : tensor<4x5x!quant.uniform<u8:f32, 0.03:100>> -> tensor<4x5xf32>
+  %v = nn.sum %e {dim = array<i64: 1>, keepdim = false} : tensor<4x5xf32> -> tensor<4xf32>
+  func.return %q, %r, %c, %t, %u, %v : tensor<4x5x!quant.uniform<i8:f32, 0.01:7>>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x5xf32>, tensor<4x5x!quant.uniform<i8:f32, 0.02:7>>, tensor<4x!quant.uniform<i8:f32, 0.02:7>>, tensor<4xf32>
+}
+
 // A constant beside codes: it stays in f32.
 // CHECK-LABEL: func.func @by_constants
 func.func @by_constants(%x: tensor<4x5x!quant.uniform<u8:f32, 0.03:100>>) -> tensor<4x5x!quant.uniform<i8:f32, 0.02:7>> {

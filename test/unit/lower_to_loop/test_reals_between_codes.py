@@ -14,6 +14,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.dims import sizes_of
 from qcomp.dialects.loop import ConstantOp, ViewOp
 from qcomp.dialects.nn.base import shape
+from qcomp.dialects.nn.functions import i1
 from qcomp.dialects.quant import DequantizeOp, Encoding, QuantizeOp
 
 U8, I8, NARROW = activation(0.05, 114), Encoding.make(0.03, -11), Encoding.make(0.011, 3, qmin=-20, qmax=30)
@@ -82,6 +83,47 @@ def test_images_channels_last() -> None:
         q = p.add(nn.Conv2dOp(q, weight, **window, result_type=kind((2, 5, 9, 7), U8)))
         q = p.add(nn.SoftmaxOp(q, dim, kind((2, 5, 9, 7), RESULTS[0])))
     three_way.check(p.module(q), *p.arrays)
+
+
+def beside(p: Program, x: SSAValue, y: SSAValue, result: Encoding | None) -> list[Operation]:
+    """Elementwise ops and reductions of x and y."""
+    same = kind(shape(x), result)
+    mask = p.given(p.rng.integers(0, 2, (shape(x)[-1],)).astype(bool), i1)
+    found: list[Operation] = [make(x, y, same) for make in (nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp)]
+    found += [nn.AddOp(y, x, same, nn.ReluAttr()), nn.BinaryFunctionOp.of("atan2", x, y, same)]
+    found += [nn.SelectOp(mask, x, y, same), nn.SelectOp(mask, y, x, same)]
+    found += [make(y, same) for make in (nn.ReluOp, nn.SiluOp, nn.HardswishOp)]
+    return [*found, nn.FunctionOp.of(y, "log1p", result_type=same)]
+
+
+@pytest.mark.parametrize("result", [None, *RESULTS])
+def test_beside_floats(result: Encoding | None) -> None:
+    p = Program(4)
+    for encoding in (U8, I8):
+        x, y = p.input((2, 3, 5, 17), encoding), p.input((2, 3, 5, 17))
+        p.arrays[-1].reshape(-1)[[3, 40, 77]] = np.nan, np.inf, -np.inf
+        added = beside(p, x, y, result)
+        if result is not None:
+            short = kind((2, 5), result)
+            added += [nn.MeanOp(y, (1, 3), False, short), nn.SumOp(y, (1, 3), False, short)]
+        for op in added:
+            p.add(op)
+    results = [op.results[0] for op in p.block.ops if op.results]
+    three_way.check(p.module(*results), *p.arrays)
+
+
+def test_beside_floats_channels_last() -> None:
+    """Codes that lie channels last with a border, beside floats that do."""
+    p = Program(5)
+    x, f = p.input((2, 5, 9, 7), U8), p.input((2, 5, 9, 7))
+    window = {"stride": (1, 1), "padding": (1, 1), "dilation": (1, 1), "groups": 1}
+    x = p.add(nn.Conv2dOp(x, p.codes((5, 5, 3, 3), p.weight_encoding(5)), **window, result_type=kind(shape(x), U8)))
+    y = p.add(nn.Conv2dOp(f, p.reals((5, 5, 3, 3)), **window))
+    total = p.add(nn.AddOp(x, y, kind(shape(x), activation(0.06, 120))))
+    apart = p.add(nn.MulOp(total, y))
+    last = p.add(nn.Conv2dOp(total, p.codes((5, 5, 3, 3), p.weight_encoding(5)), **window, result_type=kind(shape(x))))
+    # The float convolution has a bound, not bits: codes that flip are a step of the encoding.
+    three_way.check(p.module(apart, last), *p.arrays, relative=0.1)
 
 
 def test_by_all_compilers() -> None:
