@@ -112,7 +112,11 @@ class Rewriter:
         for old, value in zip(op.results, results, strict=True):
             if value.name_hint is None:
                 value.name_hint = old.name_hint
+        nameless = [value for step in new for value in step.results if value.name_hint is None]
         self._inner.replace(op, new, results)
+        for value in nameless:
+            # xDSL names all that is new after the old result, which these steps on the way to it are not.
+            value.name_hint = None
 
     def set_operand(self, op: Operation, index: int, value: SSAValue) -> None:
         """Let one operand of `op` read `value`."""

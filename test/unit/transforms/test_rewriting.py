@@ -48,6 +48,29 @@ class Forever(Rule[nn.NegOp, bool]):
         rewriter.replace(op, nn.NegOp(op.input))
 
 
+class NegToSteps(Rule[nn.NegOp, bool]):
+    """neg(x) => abs(relu(x))"""
+
+    matches: ClassVar = nn.NegOp
+
+    def plan(self, op: nn.NegOp) -> bool:
+        return True
+
+    def apply(self, op: nn.NegOp, plan: bool, rewriter: Rewriter) -> None:
+        step = nn.ReluOp(op.input)
+        rewriter.replace(op, step, nn.AbsOp(step.result))
+
+
+def test_only_the_last_of_several_steps_has_the_old_name() -> None:
+    """A name tells `qcomp.compare` which value of the program a value is."""
+    module = program(lambda add, x: add(nn.NegOp(x)), floats(2, 3))
+    (op,) = [op for op in module.walk() if isinstance(op, nn.NegOp)]
+    op.result.name_hint = "y.7"
+    apply_rules(module, [NegToSteps()])
+    names = {type(op): op.results[0].name_hint for op in module.walk() if isinstance(op, nn.UnaryOp)}
+    assert names == {nn.ReluOp: None, nn.AbsOp: "y.7"}
+
+
 class Never(Rule[nn.NegOp, bool]):
     """Refuses always."""
 
