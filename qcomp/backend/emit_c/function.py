@@ -36,7 +36,7 @@ from qcomp.errors import QcompError
 
 Count = int | str | None
 """How many elements are valid: a number, a C expression, or all."""
-_DEFINITION = re.compile(r" *const [\w ]+? \**(?:const )?([vp]\d+(?:_\w+)?) = ")
+_DEFINITION = re.compile(r" *(?:const )?\w[\w ]*? \**(?:const )?([vp]\d+(?:_\w+)?) = ")
 _NAME = re.compile(r"\b[vp]\d+(?:_\w+)?\b")
 
 
@@ -384,7 +384,7 @@ class FunctionEmitter:
 
 
 def without_unused(lines: Sequence[str]) -> list[str]:
-    """The lines without constants that nothing after them reads: lanes that do not exist leave some behind."""
+    """The lines without variables that nothing after them names: lanes that do not exist leave some behind."""
     used: set[str] = set()
     kept: list[str] = []
     for line in reversed(lines):

@@ -200,8 +200,9 @@ def _scanned(
     found: list[SSAValue] = []
     for old, new in ((best, value), (place, here)):
         taken = m.select(predicate, value, best, new, old)
-        taken = m.select("ne", best, best, old, taken)
-        found.append(m.select("ne", value, value, new, taken))
+        if is_float(element):
+            taken = m.select("ne", value, value, new, m.select("ne", best, best, old, taken))
+        found.append(taken)
     return found[0], found[1]
 
 
@@ -289,6 +290,8 @@ def _combined_in_order(
 
     def chosen(new: SSAValue, old: SSAValue) -> SSAValue:
         taken = m.select(predicate, value, best, new, old)
+        if not is_float(element):
+            return taken
         return m.select("ne", best, best, old, m.select("ne", value, value, new, taken))
 
     if index is None:

@@ -14,6 +14,7 @@ from xdsl.ir.affine import AffineExpr
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
+from qcomp.dialects.element import is_float
 from qcomp.transforms.lower_to_loop.along import Places, at, in_order, indices_over, run
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index
@@ -129,6 +130,8 @@ class _Merge:
     def _before(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """1 when x comes before y and is no equal of it: NaN is the largest."""
         zero, one = self._number(0), self._number(1)
+        if not is_float(self.element):
+            return self._select("gt" if self.descending else "lt", x, y, one, zero)
         if self.descending:
             of_numbers = self._select("gt", x, y, one, zero)
             return self._select("ne", x, x, self._select("ne", y, y, zero, one), of_numbers)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,3 +181,14 @@ def test_ops_over_symbols(name: str, target: str):
         if number < 3:
             for place, (one, other) in enumerate(zip(qcomp.interpret(loops, *arrays), want, strict=True)):
                 assert one.tobytes() == other.tobytes(), (sizes, place)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_c_over_symbols_is_free_of_warnings(name: str, target: str, tmp_path: Path):
+    program = emit_module(PROGRAMS[name]().module(), target, 1, "net").program
+    (tmp_path / "net.c").write_text(program.source)
+    (tmp_path / "net.h").write_text(program.header)
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "net.c", "-o", "net.o"]
+    done = subprocess.run(["gcc", *flags], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
