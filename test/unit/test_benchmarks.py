@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 from tools.benchmark.importing import measure  # noqa: E402
 from tools.benchmark.kernels import RESNET50, emit_case  # noqa: E402
 from tools.benchmark.profile import profile  # noqa: E402
+from tools.benchmark.symbolic import both  # noqa: E402
 from tools.benchmark.weights import FORMATS  # noqa: E402
 
 
@@ -66,6 +67,13 @@ def test_weights() -> None:
     rows = [line.split() for line in done.stdout.splitlines() if line.endswith(" MB")]
     assert [" ".join(row[:-5]) for row in rows] == [*FORMATS] * 2
     assert all(float(row[-5]) > 0 for row in rows)
+
+
+def test_fixed_and_symbolic_sizes() -> None:
+    """Both of one program, at the sizes asked for."""
+    dims = {"input": {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}}
+    program = torch.export.export(torch.nn.Linear(5, 3).eval(), (torch.ones(2, 4, 5),), dynamic_shapes=dims)
+    assert all(0 < seconds < 1 for seconds in both(program, (3, 7, 5), "generic", 0.01))
 
 
 def test_import(tmp_path: Path) -> None:
