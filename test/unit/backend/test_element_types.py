@@ -69,7 +69,7 @@ def test_self_test(dtype: torch.dtype, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "net: 1 of 75 outputs are not as expected\n")
 
 
-@pytest.mark.parametrize("dtype", DTYPES[:2], ids=lambda dtype: str(dtype)[6:])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
 def test_self_test_within_rounding(dtype: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a library here, sums are compared within what their order may change."""
     from qcomp.backend import compile as compile_module
