@@ -66,8 +66,8 @@ def _row(op: Operation, reasons: dict[tuple[str | None, str], list[str]]) -> dic
     compute = _compute(op)
     place = describe(op.location)
     names = [op.name, QuantizeOp.name] if any(encoding_of(value.type) for value in op.results) else [op.name]
-    known = [reason for name in names for reason in reasons.get((place, name), [])]
-    found = known if compute.startswith("f") else []
+    known = dict.fromkeys(reason for name in names for reason in reasons.get((place, name), []))
+    found = list(known) if compute.startswith("f") else []
     name = module_path(op.location) or (unmarked(op.results[0]) if op.results else None) or op.name
     row: dict[str, Any] = {
         "name": name, "op": op.name, "loc": source_line(op.location), "macs": to_plain(macs(op)), "compute": compute,

@@ -128,6 +128,14 @@ def test_reals_between_codes(name: str) -> None:
             assert torch.equal(want, have), (name, target)
 
 
+def test_a_float_beside_codes_has_one_reason() -> None:
+    """The op that writes codes tells why it has no integer form, once."""
+    inputs = torch.randn(4, 5), torch.randn(5, 6)
+    model = Between(lambda a, b: torch.addmm(torch.ones(6), a, b), (0.03, -5, False))
+    rows = [row for row in qcomp.compile(model, example_inputs=inputs).report()["ops"] if row["op"] == "nn.add"]
+    assert [(row["compute"], row["reason"]) for row in rows] == [("f32", "operand 1 is not dequantized")]
+
+
 def test_ties_of_unstable_sorts_are_sorted() -> None:
     """Where torch may give any of equal elements, values are right and places hold them."""
     inputs = (torch.randn(3, 60) * 2).round() / 2, torch.randn(3, 60)
