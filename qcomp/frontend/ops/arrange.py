@@ -15,7 +15,8 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.arithmetic import total
-from qcomp.frontend.ops.indexing import pick, scattered, static_shape, wrapped
+from qcomp.frontend.ops.indexing import pick, static_shape, wrapped
+from qcomp.frontend.ops.scattering import scattered
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.split import axis_argument, common, pieces
 from qcomp.frontend.ops.table import op

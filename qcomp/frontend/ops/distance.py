@@ -95,6 +95,19 @@ def cdist(b: Builder, node: Node) -> Result:
     return _last_norm(b, arithmetic.subtract(b, *wide), b.real(node, "p", 2.0), False)
 
 
+@op("_weight_norm.default", "_weight_norm_interface.default")
+def weight_norm(b: Builder, node: Node) -> Result:
+    """v * (g / |v|), with one length for each element of `dim`; -1 for the length of all."""
+    value, size, dim = b.tensor(node, "v"), b.tensor(node, "g"), b.integer(node, "dim", 0)
+    rank = len(shape_of(value))
+    axes = [axis for axis in range(rank) if dim == -1 or axis != axis_of(dim, rank)]
+    length = vector_norm(b, value, 2.0, axes, True)
+    result = arithmetic.multiply(b, value, arithmetic.divide(b, size, length))
+    if "interface" not in node.target:
+        return result
+    return [result, length if dim != -1 else reshape_to(b, length, ())]
+
+
 @op("dist.default")
 def dist(b: Builder, node: Node) -> Result:
     """The p-norm of the difference of all elements."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements picked and written by index tensors. Sizes must not depend on data."""
+"""Elements picked by index tensors. Sizes must not depend on data."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.counting import places
-from qcomp.frontend.ops.operands import choose, compare, difference, function, operand, total, unary
+from qcomp.frontend.ops.operands import choose, compare, difference, function, total, unary
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
 Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-_REDUCTIONS = {
-    "sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min",
-}  # fmt: skip
+
 
 
 def static_shape(value: SSAValue) -> tuple[int, ...]:
@@ -42,7 +40,8 @@ def wrapped(b: Builder, index: SSAValue, size: int) -> SSAValue:
     return unary(b, "wrap_index", b.cast(index, "int64"), size)
 
 
-def _at_least_1d(b: Builder, value: SSAValue) -> SSAValue:
+def at_least_1d(b: Builder, value: SSAValue) -> SSAValue:
+    """A number as one element."""
     return value if shape_of(value) else reshape_to(b, value, (1,))
 
 
@@ -51,7 +50,7 @@ def gather(b: Builder, node: Node) -> Result:
     """input[index[i][j]][j] for dim 0; index may be shorter than input elsewhere."""
     value, index = b.tensor(node, "self"), b.tensor(node, "index")
     sizes = shape_of(index)
-    value, picked = _at_least_1d(b, value), b.cast(_at_least_1d(b, index), "int64")
+    value, picked = at_least_1d(b, value), b.cast(at_least_1d(b, index), "int64")
     dim = axis_of(b.integer(node, "dim"), len(shape_of(value)))
     for axis, size in enumerate(shape_of(picked)):
         if axis != dim and size != shape_of(value)[axis]:
@@ -71,7 +70,7 @@ def index_select(b: Builder, node: Node) -> Result:
     """Elements of one dimension."""
     value = b.tensor(node, "self")
     shape = shape_of(value)
-    wide, index = _at_least_1d(b, value), b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
+    wide, index = at_least_1d(b, value), b.cast(at_least_1d(b, b.tensor(node, "index")), "int64")
     found = pick(b, wide, index, axis_of(b.integer(node, "dim"), len(shape)))
     return found if shape else reshape_to(b, found, ())
 
@@ -96,7 +95,7 @@ def take(b: Builder, node: Node) -> Result:
     return reshape_to(b, b.add(nn.GatherOp(reshape_to(b, value, (count,)), flat, 0)), sizes)
 
 
-class _Indexed:
+class Indexed:
     """What index tensors do to a tensor: the dimensions they index moved together, and one number for all of them."""
 
     def __init__(self, b: Builder, node: Node, value: SSAValue):
@@ -154,121 +153,8 @@ class _Indexed:
 def index(b: Builder, node: Node) -> Result:
     """Several index tensors, broadcast; None keeps a dimension."""
     value = b.tensor(node, "self")
-    found = _Indexed(b, node, value)
+    found = Indexed(b, node, value)
     return reshape_to(b, b.add(nn.GatherOp(found.joined(value), found.number, found.first)), found.shape)
-
-
-def accumulate_at(b: Builder, node: Node, reduce: str) -> SSAValue:
-    """index_put that combines."""
-    base = b.tensor(node, "self")
-    dtype = dtype_of(base)
-    found = _Indexed(b, node, base)
-    values = b.expand(b.cast(b.tensor(node, "values"), dtype), found.shape)
-    count = prod(found.grid)
-    source = reshape_to(b, values, (*found.sizes[: found.first], count, *found.sizes[found.last :]))
-    return found.parted(scattered(b, found.joined(base), found.number, source, found.first, reduce))
-
-
-def scattered(
-    b: Builder, base: SSAValue, index: SSAValue, source: SSAValue, dim: int, reduce: str
-) -> SSAValue:  # fmt: skip
-    """nn.scatter; 16-bit floats are combined in float32 and rounded once, truth values by or and and."""
-    dtype = dtype_of(base)
-    wide = "float32" if reduce != "none" and dtype in ("float16", "bfloat16") else dtype
-    if dtype == "bool" and reduce != "none":
-        wide = "int32"
-    done = b.add(nn.ScatterOp(b.cast(base, wide), index, b.cast(source, wide), dim, reduce))
-    return b.cast(done, dtype)
-
-
-def _neutral(dtype: str, reduce: str) -> float | int:
-    """What a combination starts from."""
-    if reduce in ("add", "mul"):
-        return int(reduce == "mul")
-    if dtype == "bool":
-        return int(reduce == "min")
-    if dtype.startswith(("int", "uint")):
-        limits = np.iinfo(dtype)
-        return int(limits.min if reduce == "max" else limits.max)
-    return -np.inf if reduce == "max" else np.inf
-
-
-def _scatter(
-    b: Builder, node: Node, source: SSAValue | None, reduce: str, include_self: bool = True
-) -> SSAValue:  # fmt: skip
-    """scatter of a tensor, or of the number `value`, in the shape of the index."""
-    base = b.tensor(node, "self")
-    sizes, dtype = shape_of(base), dtype_of(base)
-    index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
-    picked, wide = shape_of(index), _at_least_1d(b, base)
-    dim = axis_of(b.integer(node, "dim"), len(sizes))
-    given = b.scalar(b.number(node, "value"), dtype) if source is None else _at_least_1d(b, b.cast(source, dtype))
-    if source is not None:
-        for axis, size in enumerate(picked):
-            if size != shape_of(given)[axis]:
-                given = b.add(nn.SliceOp(given, axis, 0, size))
-    if not include_self:
-        start = b.expand(b.scalar(_neutral(dtype, reduce), dtype), picked)
-        wide = scattered(b, wide, index, start, dim, "none")
-    return reshape_to(b, scattered(b, wide, index, b.expand(given, picked), dim, reduce), sizes)
-
-
-def _reduction(b: Builder, node: Node) -> str:
-    name = b.text(node, "reduce")
-    if name not in _REDUCTIONS:
-        raise QcompError(f"scatter with reduce {name} is not supported", code="unsupported-op")
-    return _REDUCTIONS[name]
-
-
-@op("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce")
-def scatter(b: Builder, node: Node) -> Result:
-    """Elements of src, or a number, put at index."""
-    source = None if "value" in node.target else b.tensor(node, "src")
-    return _scatter(b, node, source, _reduction(b, node) if "reduce" in node.target else "none")
-
-
-@op("scatter_add.default")
-def scatter_add(b: Builder, node: Node) -> Result:
-    """Elements of src added at index."""
-    return _scatter(b, node, b.tensor(node, "src"), "add")
-
-
-@op("scatter_reduce.two")
-def scatter_reduce(b: Builder, node: Node) -> Result:
-    """Elements of src combined with what is at index."""
-    return _scatter(b, node, b.tensor(node, "src"), _reduction(b, node), b.flag(node, "include_self", True))
-
-
-@op("index_add.default")
-def index_add(b: Builder, node: Node) -> Result:
-    """alpha * source added to elements of one dimension."""
-    base, source, alpha = b.tensor(node, "self"), b.tensor(node, "source"), b.number(node, "alpha", 1)
-    sizes = shape_of(base)
-    wide, given = _at_least_1d(b, base), _at_least_1d(b, source)
-    if alpha != 1:
-        given = b.add(nn.MulOp(given, b.scalar(alpha, dtype_of(given))))
-    dim = axis_of(b.integer(node, "dim"), len(sizes))
-    index = b.cast(_at_least_1d(b, b.tensor(node, "index")), "int64")
-    spread = reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (len(shape_of(wide)) - dim - 1)))
-    return reshape_to(b, scattered(b, wide, spread, given, dim, "add"), sizes)
-
-
-@op("index_fill.int_Scalar", "index_fill.int_Tensor")
-def index_fill(b: Builder, node: Node) -> Result:
-    """One number put at elements of one dimension."""
-    base, value = b.tensor(node, "self"), operand(b, node, "value")
-    sizes = shape_of(base)
-    wide = _at_least_1d(b, base)
-    dim = axis_of(b.integer(node, "dim"), len(sizes))
-    index = _at_least_1d(b, b.tensor(node, "index"))
-    rank = len(shape_of(wide))
-    spread = wrapped(
-        b, reshape_to(b, index, (*(1,) * dim, *shape_of(index), *(1,) * (rank - dim - 1))), shape_of(wide)[dim]
-    )
-    dtype = dtype_of(base)
-    number = b.cast(value, dtype) if isinstance(value, SSAValue) else b.scalar(value, dtype)
-    source = b.expand(number, (*shape_of(wide)[:dim], *shape_of(index), *shape_of(wide)[dim + 1 :]))
-    return reshape_to(b, b.add(nn.ScatterOp(wide, spread, source, dim, "none")), sizes)
 
 
 def reordered(b: Builder, value: SSAValue, places: Places, dim: int) -> SSAValue:

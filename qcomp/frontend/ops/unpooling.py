@@ -13,8 +13,9 @@ from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
-from qcomp.frontend.ops.indexing import Places, pick, scattered, static_shape
+from qcomp.frontend.ops.indexing import Places, pick, static_shape
 from qcomp.frontend.ops.operands import choose, compare
+from qcomp.frontend.ops.scattering import scattered
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 

@@ -15,8 +15,8 @@ from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
-from qcomp.frontend.ops.indexing import accumulate_at
 from qcomp.frontend.ops.masks import mask_of, put_by_mask
+from qcomp.frontend.ops.scattering import accumulate_at
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import HANDLERS, op
 

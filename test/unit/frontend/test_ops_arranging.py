@@ -143,6 +143,11 @@ CASES: dict[str, Case] = {
         ),
         (r(3, 4), torch.tensor(3)),
     ),
+    "weight norms": (
+        lambda x: (A._weight_norm(x, x[:, :1, :1].abs(), 0), A._weight_norm_interface(x, x[:1, :1].abs(), 2),
+                   A._weight_norm(x, x[0, 0, 0], -1)),
+        (r(3, 4, 5),),
+    ),
     "gradients of pools": (
         lambda x, g, h: (
             A._adaptive_avg_pool2d_backward(g, x),

@@ -22,7 +22,11 @@ CASES: dict[str, Case] = {
     "combined": (
         lambda x, j: [
             x.scatter_reduce(0, j, x * 3, kind, include_self=own)
-            for kind in ("sum", "prod", "amax", "amin") for own in (True, False)
+            for kind in ("sum", "prod", "amax", "amin", "mean") for own in (True, False)
+        ]
+        + [
+            x.index_reduce(0, j[0, :3], x * 3, kind, include_self=own)
+            for kind in ("prod", "amax", "amin", "mean") for own in (True, False)
         ],
         (r(3, 4), J),
     ),
