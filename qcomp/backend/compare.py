@@ -167,7 +167,11 @@ def _module_of(program: object, artifact: Artifact, example: Sequence[object] | 
     manifest = artifact.manifest
     again = emit(program, manifest.target, manifest.opt_level, example, manifest.name)
     if manifest.files.get(f"{manifest.name}.c") != text_digest(again.program.source):
-        raise QcompError("the artifact was not compiled from this program by this qcomp", code="compare")
+        raise QcompError(
+            "the artifact was not compiled from this program, as it is, by this qcomp",
+            code="compare",
+            hint="after --calibrate or --dim: qcomp.compare in Python, with the module and the artifact made of it",
+        )
     return again.module
 
 

@@ -24,6 +24,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import shape
 from qcomp.dialects.quant import ObserveOp
+from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
 from qcomp.transforms.pipeline import run_passes
@@ -45,8 +46,8 @@ def quantize(
     """The program with observers, calibrated; `qcomp.compile` and the pipeline ``quantize`` do the rest.
 
     program: what `qcomp.from_torch` takes, the path of a .mlir file, or a module at tensor level, in float.
-    calibration: the inputs of each sample, a tuple or, for one input, an array or tensor. scheme: "int8". evaluator:
-    what runs the program, "numpy" or "torch", which is faster.
+    calibration: the inputs of each sample, a tuple or, for one input, an array or tensor, with its batch axis. scheme:
+    "int8". evaluator: what runs the program, "numpy" or "torch", which is faster. State is anew in each sample.
 
     Raises QcompError for an unknown scheme, no samples, samples that do not fit, and programs that are quantized.
     """
@@ -149,10 +150,16 @@ def _calibrate(
 ) -> dict[SSAValue, Range]:  # fmt: skip
     """The range of each group over all samples."""
     ranges = {head: Range() for head in plan.groups.values()}
+    arguments = plan.main.body.block.args
+    state = [state.initial.array for state in states_of(plan.main)]
+    for number, sample in enumerate(given):
+        if len(sample) != len(arguments) - len(state):
+            problem = f"sample {number} has {len(sample)} inputs, the program takes {len(arguments) - len(state)}"
+            raise QcompError(problem, code="calibration", hint="the inputs of a sample are a tuple")
     for method in (Range.extend, Range.count):
         watch = _Watch(plan.groups, ranges, method)
         for sample in given:
-            watch.see(plan.main.body.block.args, sample)
+            watch.see(arguments, [*sample, *state])
             interpret(module, *sample, evaluator=evaluator, observer=watch)
     return ranges
 

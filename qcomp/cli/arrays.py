@@ -27,6 +27,7 @@ from xdsl.ir import Attribute
 
 from qcomp.backend.interface import Port
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.state import STATE
@@ -70,9 +71,9 @@ def _main(module: ModuleOp) -> FuncOp:
     raise QcompError("the module has no function main", code="no-function")
 
 
-def output_elements(module: ModuleOp) -> list[str]:
-    """ "bfloat16" for each result of main whose bits arrays hold, else ""."""
-    kinds = _main(module).function_type.outputs
+def output_elements(module: ModuleOp, count: int) -> list[str]:
+    """ "bfloat16" for each of main's first `count` results whose bits arrays hold, else ""; state comes after them."""
+    kinds = _main(module).function_type.outputs.data[:count]
     return [_held_by_bits(cast(TensorType[Attribute], kind).element_type) for kind in kinds]
 
 
@@ -130,16 +131,33 @@ def _held(array: Array, port: Port) -> Array:
 def read_samples(path: str, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
     """Samples for calibration: as `read_inputs`, where the first axis of every array counts the samples."""
     arrays = read_inputs(path, ports)
-    counts = {len(array) if array.ndim else 0 for array in arrays}
-    if len(counts) != 1 or 0 in counts:
+    for array, port in zip(arrays, ports, strict=True):
+        if array.ndim != len(port.shape) + 1:
+            shape = ["samples", *(size if _is_number(size) else "?" for size in port.shape)]
+            raise QcompError(
+                f"{path}: the samples of input {port.name} have shape {list(array.shape)}, "
+                f"expected [{', '.join(map(str, shape))}]",
+                code="input",
+                hint="the first axis counts samples, each a whole input with its own batch axis",
+            )
+    counts = {len(array) for array in arrays}
+    if len(counts) != 1:
         raise QcompError(f"{path}: the arrays do not hold one number of samples: {sorted(counts)}", code="input")
     return [tuple(array[index] for array in arrays) for index in range(counts.pop())]
+
+
+def _is_number(size: int) -> bool:
+    return not is_symbolic(size) and size >= 0
 
 
 def read_npz(path: str) -> dict[str, Array]:
     """All arrays of an .npz file. Raises QcompError for other files and for arrays of Python objects."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            hint = "save it by name: np.savez(FILE, NAME=array)"
+            raise QcompError(f"{path} holds one array without a name, expected an .npz file", code="input", hint=hint)
+        with file:
             return {name: np.asarray(file[name]) for name in file.files}
     except OSError:
         raise
@@ -164,8 +182,9 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
     generator = np.random.default_rng(seed)
     arrays: list[Array] = []
     for port in ports:
-        if min(port.shape, default=0) < 0:
-            raise QcompError(f"input {port.name} has a symbolic size", code="input", hint="give it with --inputs")
+        if not all(map(_is_number, port.shape)):
+            hint = "give it with --inputs, or compile the program with --dim"
+            raise QcompError(f"input {port.name} has a symbolic size", code="input", hint=hint)
         dtype = np.dtype(port.dtype)
         if port.element == BFLOAT16:
             array = narrow(np.asarray(generator.standard_normal(port.shape)).astype(np.float32), bf16)

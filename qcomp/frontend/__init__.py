@@ -73,6 +73,9 @@ def read_graph(program: object, example_inputs: Sequence[object] | None = None) 
     """The program as a neutral graph, before any op is looked at. Raises QcompError as `from_torch`."""
     from qcomp.frontend.inline import inline_wrappers
 
+    if example_inputs is not None and not isinstance(cast(object, example_inputs), Sequence):
+        problem = f"example_inputs is a {type(example_inputs).__name__}, expected a tuple of the inputs"
+        raise QcompError(problem, code="example-inputs", hint="example_inputs=(x,)")
     if isinstance(program, str | PathLike):
         from qcomp.frontend.pt2 import read_pt2
 

@@ -23,7 +23,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_options(parser)
     parser.add_argument(
-        "--calibrate", metavar="FILE.npz", help="quantize a float program to int8; the first axis counts the samples"
+        "--calibrate",
+        metavar="FILE.npz",
+        help="quantize a float program to int8; the first axis of each array "
+        "counts the samples, the others are an input's",
     )
     parser.add_argument("--name", help="what files and symbols begin with; by default the program's name")
 

@@ -70,4 +70,4 @@ def _interpret(args: Namespace) -> Results:
     inputs = read_inputs(args.inputs, ports) if args.inputs else random_inputs(ports, args.random)
     outputs = qcomp.interpret(module, *inputs, evaluator=args.evaluator)
     names = distinct_names(output_names(module, len(outputs)))
-    return dict(zip(names, outputs, strict=True)), output_elements(module)
+    return dict(zip(names, outputs, strict=True)), output_elements(module, len(outputs))

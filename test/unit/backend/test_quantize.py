@@ -120,9 +120,13 @@ def test_weights() -> None:
 
 @pytest.mark.parametrize(
     ("given", "scheme", "match"),
-    [([], "int8", "no calibration samples"), (samples(1), "int3", "'int3' does not exist.*int8")],
+    [
+        ([], "int8", "no calibration samples"),
+        (samples(1), "int3", "'int3' does not exist.*int8"),
+        ([*samples(1), (samples(1)[0], samples(1)[0])], "int8", "sample 1 has 2 inputs, the program takes 1 .*tuple"),
+    ],
 )
-def test_refusals(program: torch.export.ExportedProgram, given: list[torch.Tensor], scheme: str, match: str) -> None:
+def test_refusals(program: torch.export.ExportedProgram, given: list[object], scheme: str, match: str) -> None:
     with pytest.raises(QcompError, match=match):
         qcomp.quantize(program, given, scheme)
 
@@ -140,3 +144,45 @@ def test_command_line(
     command = ["compile", str(tmp_path / "net.pt2"), "-o", str(tmp_path / "out"), "--target", "generic"]
     assert main([*command, "--calibrate", str(tmp_path / "data.npz")]) == 0
     assert "net for generic" in (text := capsys.readouterr().out) and "100.0% of the quantized ones" in text
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((4, 3, 9, 8), "input x have shape [4, 3, 9, 8], expected [samples, 1, 3, 9, 8] (hint: the first"),
+        ((0, 1, 3, 9, 8), "there are no calibration samples"),
+        ((4, 1, 3, 9, 7), "expected shape [1, 3, 9, 8], got [1, 3, 9, 7]"),
+    ],
+)
+def test_command_line_says_what_samples_are(
+    program: torch.export.ExportedProgram, shape: tuple[int, ...], message: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    torch.export.save(program, tmp_path / "net.pt2")
+    np.savez(tmp_path / "data.npz", x=np.zeros(shape, np.float32))
+    command = ["compile", str(tmp_path / "net.pt2"), "-o", str(tmp_path / "out"), "--target", "generic"]
+    assert main([*command, "--calibrate", str(tmp_path / "data.npz")]) == 1
+    assert message in capsys.readouterr().err
+
+
+class Smooth(nn.Module):
+    """A linear of a running sum, which is state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(5, 4)
+        self.register_buffer("total", torch.full((2, 5), 0.5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.get_buffer("total").mul_(0.5).add_(x)
+        return self.linear(self.get_buffer("total"))
+
+
+def test_programs_with_state() -> None:
+    torch.manual_seed(3)
+    values = [torch.randn(2, 5) for _ in range(7)]
+    program = torch.export.export(Smooth().eval(), (values[0],))
+    artifact, exact = qcomp.compile(qcomp.quantize(program, values), target="generic"), qcomp.compile(program)
+    assert artifact.report()["macs_integer_share"] == 1.0
+    for value in values[:2]:
+        assert 0 < (artifact(value) - exact(value)).abs().max() < 0.05

@@ -83,12 +83,14 @@ class Take(nn.Module):
         return nn.functional.embedding(rows, self.table)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("dtype", [torch.complex64, torch.float8_e4m3fn], ids=str)
-def test_element_types_that_are_refused_by_name(dtype: torch.dtype, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "name"), [(torch.complex64, "complex numbers"), (torch.float8_e4m3fn, "float8_e4m3fn")], ids=str
+)
+def test_element_types_that_are_refused_by_name(dtype: torch.dtype, name: str, tmp_path: Path) -> None:
     tensor = VALUES.float().to(dtype)
     program = exported(Take(tensor), torch.tensor([1]))
     for door in (program, saved(program, tmp_path)):
-        with pytest.raises(QcompError, match=str(dtype).removeprefix("torch.")):
+        with pytest.raises(QcompError, match=name):
             from_torch(door)
 
 
@@ -267,6 +269,11 @@ def test_the_file_may_go_after_import(harm: str, tmp_path: Path) -> None:
     actions[harm]()
     (found,) = interpret(module, x.numpy())
     np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_example_inputs_are_a_sequence() -> None:
+    with pytest.raises(QcompError, match=r"example_inputs is a Tensor, expected a tuple .*example_inputs=\(x,\)"):
+        from_torch(nn.ReLU(), torch.ones(3, 2))  # pyright: ignore[reportArgumentType]
 
 
 def test_weights_that_nobody_reads_are_not_read(tmp_path: Path) -> None:
