@@ -117,8 +117,12 @@ class Artifact:
         ops: for each op its `name` (module path), `op`, `loc`, `macs`, `compute` ("i8", "f32" or "move") and
         the `reason` why an op of a quantized model stayed float; macs_integer_share: of the MACs of convolutions and
         linears that were quantized, the share done in integers; arena_bytes; arena_bound_bytes: the most bytes alive
-        at a time; weight_bytes; target; warnings.
+        at a time; weight_bytes; target; warnings. Raises QcompError for names that are no symbols.
         """
+        names = [symbol.name for symbol in self.interface.symbols]
+        for name in set(dims or ()).difference(names):
+            hint = f"there are {', '.join(names)}" if names else "all its sizes are fixed"
+            raise QcompError(f"the program has no symbolic size {name}", code="option", hint=hint)
         report: dict[str, Any] = copy.deepcopy(dict(self.manifest.report))
         sizes = {**self.interface.usual_sizes(1), **(dims or {})}
         for name in ("arena_bytes", "arena_bound_bytes"):

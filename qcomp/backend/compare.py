@@ -170,7 +170,7 @@ def _module_of(program: object, artifact: Artifact, example: Sequence[object] | 
         raise QcompError(
             "the artifact was not compiled from this program, as it is, by this qcomp",
             code="compare",
-            hint="after --calibrate or --dim: qcomp.compare in Python, with the module and the artifact made of it",
+            hint="made with --calibrate: use qcomp.compare in Python, with the module that qcomp.quantize gives",
         )
     return again.module
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the code of a Markdown file, block after block in one folder, so that documentation cannot go stale.
 
-``python``: run, all blocks of a file in one namespace; with ``>>>`` the output is compared. ``mlir``: parsed, verified
-and printed again; ``mlir name=f.mlir`` also writes the file. ``console``: lines ``$ command`` are run, what follows is
-compared. ``...`` stands for any text. Blocks of other kinds are for reading only.
+``python``: run, all blocks of a file in one namespace; with ``>>>`` the output is compared. ``mlir``: parsed,
+verified and printed again; ``mlir name=f.mlir`` also writes the file, ``c name=f.c`` does nothing else. ``console``:
+lines ``$ command`` are run, what follows is compared. ``...`` stands for any text. Blocks of other kinds are for
+reading only.
 """
 
 from __future__ import annotations
@@ -95,4 +96,9 @@ def _run_console(block: Block, path: Path, namespace: dict[str, object]) -> None
             raise BlockFailure(f"output of: {command}\nexpected:\n{expected}\ngot:\n{got}")
 
 
-_RUNNERS = {"python": _run_python, "mlir": _run_mlir, "console": _run_console}
+def _write_c(block: Block, path: Path, namespace: dict[str, object]) -> None:
+    if "name" in block.options:
+        Path(block.options["name"]).write_text(block.body, encoding="utf-8")
+
+
+_RUNNERS = {"python": _run_python, "mlir": _run_mlir, "console": _run_console, "c": _write_c}

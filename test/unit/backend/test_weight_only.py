@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torchao.quantization import (
+    Int8DynamicActivationInt8WeightConfig,
     Int8DynamicActivationIntxWeightConfig,
     Int8WeightOnlyConfig,
     IntxWeightOnlyConfig,
@@ -230,3 +231,12 @@ def test_int8_weights_of_models_in_bfloat16() -> None:
     # The table, scales and bias are in bfloat16.
     expected = 2 * (WORDS * WIDTH + 2 * HIDDEN + LAST) + WIDTH * HIDDEN + HIDDEN * LAST + VECTORS
     assert check(program, indices, reference=reference, relative=2**-7) == [expected] * 2
+
+
+def test_products_of_torchaos_codes_are_refused_with_another_way() -> None:
+    model = Words().eval()
+    quantize_(model, Int8DynamicActivationInt8WeightConfig())
+    indices = torch.randint(0, WORDS, (2, 5))
+    program = torch.export.export(model, (indices,)).run_decompositions({})
+    with pytest.raises(qcomp.QcompError, match=r"aten._int_mm.default x\d.*hint: torchao's Int8Dyn.*Intx"):
+        qcomp.compile(program)

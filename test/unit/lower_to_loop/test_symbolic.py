@@ -115,6 +115,8 @@ def test_the_arena_grows_with_the_batch_and_wrong_shapes_are_refused():
     static = qcomp.compile(export(sample.model, sample.inputs(1), strict=False))
     (symbol,) = artifact.interface.symbols
     one, five = (artifact.report({symbol.name: size})["arena_bytes"] for size in (1, 5))
+    with pytest.raises(qcomp.QcompError, match=f"no symbolic size nosuch .*there are {symbol.name}"):
+        artifact.report({"nosuch": 3})
     assert five - 64 == 5 * (one - 64) and one <= static.report()["arena_bytes"]
     for shape in ((65, 3, 8, 8), (2, 4, 8, 8), (2, 3, 8)):
         with pytest.raises(qcomp.QcompError, match="input x"):
