@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qcomp.frontend.ops import HANDLERS
+from qcomp.frontend.ops.complexes import COMPLEX_TARGETS
 from tools.conformance.probes import core_ops, probes
-from tools.conformance.status import NO, NONE, YES, Status, status
+from tools.conformance.status import CODES, NO, NONE, YES, Status, status
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 _HEADER = """# Ops
@@ -20,7 +21,8 @@ Written by `python -m tools.conformance.ops_page`; do not edit. Each row was tri
 taken from torch's own operator samples, were exported, imported, interpreted, compiled to C and compared with eager
 torch. *partly*: some calls are refused, the note says why. `-`: there is no such call by itself (the op is random,
 holds uninitialized memory, or torch exports it as another op), or, under int8, no operand or no result is a float.
-int8: between quantize and dequantize, nothing but those two works on floats.
+int8: between quantize and dequantize, nothing but those two works on floats; *codes*: tensors in memory are codes, and
+floats live in registers only (a softmax, say, that reads and writes codes).
 
 What is not imported is refused by name, all at once, by `qcomp check` and `qcomp compile`. Ops that torch can take
 apart become others with `ExportedProgram.run_decompositions()`.
@@ -31,7 +33,11 @@ _COLUMNS = "| op | imported | interpreted | float C | int8 C | note |\n| --- | -
 def listed_ops() -> tuple[list[str], list[str]]:
     """Core ATen, and what else has a handler."""
     core = core_ops()
-    return core, sorted(set(HANDLERS) - set(core))
+    return core, sorted(_imported() - set(core))
+
+
+def _imported() -> set[str]:
+    return {*HANDLERS, *COMPLEX_TARGETS}
 
 
 def page(rows: Mapping[str, Status]) -> str:
@@ -56,7 +62,8 @@ def _shares(title: str, rows: Sequence[Status]) -> list[str]:
     coded = len(rows) - counts["integer"][NONE] - counts["imported"][NO]
     return [
         f"\n{counts['imported'][YES]} of {len(rows)} are imported; in float C {counts['emitted'][YES]} of {tried}"
-        f" that can be tried; of {coded} with float operands and results {counts['integer'][YES]} work in int8."
+        f" that can be tried; of {coded} with float operands and results {counts['integer'][YES]} work in int8 and"
+        f" {counts['integer'][CODES]} more from codes to codes."
     ]
 
 
@@ -79,11 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     core, others = listed_ops()
     kept = read_page(PAGE.read_text(encoding="utf-8")) if PAGE.exists() and not options.all else {}
-    rows = {name: found for name, found in kept.items() if (found.imported == YES) == (name in HANDLERS)}
+    rows = {name: found for name, found in kept.items() if (found.imported == YES) == (name in _imported())}
     names = [name for name in [*core, *others] if name not in rows or name in options.ops]
     calls = probes(names)
     for name in names:
-        rows[name] = status(name, calls[name], name in HANDLERS)
+        rows[name] = status(name, calls[name], name in _imported())
         sys.stderr.write(row(name, rows[name]))
     PAGE.write_text(page(rows), encoding="utf-8")
     return 0

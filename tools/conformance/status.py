@@ -17,7 +17,7 @@ from qcomp.dialects.constant import Array
 from tools.conformance.judge import difference, to_array
 from tools.conformance.probes import Probe, op_name
 
-YES, PARTLY, NO, NONE = "yes", "partly", "no", "-"
+YES, CODES, PARTLY, NO, NONE = "yes", "codes", "partly", "no", "-"
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,21 @@ def status(name: str, probes: Sequence[Probe], has_handler: bool) -> Status:
         notes: list[str] = []
         interpreted = _word([_attempt(_interpreted, call, notes) for call in calls])
         emitted = _word([_attempt(_emitted, call, notes) for call in calls])
-        coded = [_attempt(_integer, call, []) for call in calls if _is_real(call)]
-    return Status(YES, interpreted, emitted, _word(coded), notes[0] if notes else "")
+        coded = [_coded(call) for call in calls if _is_real(call)]
+    return Status(YES, interpreted, emitted, _common(coded), notes[0] if notes else "")
 
 
 def _word(found: Sequence[bool]) -> str:
     if not found:
         return NONE
     return YES if all(found) else PARTLY if any(found) else NO
+
+
+def _common(words: Sequence[str]) -> str:
+    """One word for those of several calls."""
+    if len(set(words)) <= 1:
+        return words[0] if words else NONE
+    return CODES if set(words) == {YES, CODES} else PARTLY
 
 
 def _attempt(step: Callable[[Call], bool], call: Call, notes: list[str]) -> bool:
@@ -168,8 +175,17 @@ class Quantized(torch.nn.Module):
         return pytree.tree_map_only(torch.Tensor, lambda value: self.rounded(value, 0.05), result)
 
 
-def _integer(call: Call) -> bool:
-    """Whether nothing but quantize and dequantize works on floats."""
-    artifact = qcomp.compile(_export(Quantized(call.probe), call.probe.inputs), opt_level=1)
+def _coded(call: Call) -> str:
+    """What works between quantize and dequantize: only integers; floats in registers, from codes to codes; floats."""
+    try:
+        artifact = qcomp.compile(_export(Quantized(call.probe), call.probe.inputs), opt_level=1)
+    except qcomp.QcompError:
+        return NO
     rows = [row for row in artifact.report()["ops"] if not row["op"].startswith("quant.")]
-    return not any(row["compute"].startswith(("f", "bf")) for row in rows)
+    if not any(_is_float(row["compute"]) for row in rows):
+        return YES
+    return NO if any(_is_float(row["memory"]) for row in rows) else CODES
+
+
+def _is_float(element: str) -> bool:
+    return element.startswith(("f", "bf"))

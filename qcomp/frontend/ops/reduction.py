@@ -16,8 +16,10 @@ from qcomp.frontend.ops.table import op
 def _reduce(b: Builder, node: Node, make: type[nn.ReduceOp], value: SSAValue) -> SSAValue:
     """`make` over the argument `dim`; without one, or with an empty one, over all dimensions."""
     rank = len(shape_of(value))
+    if not rank:
+        return value
     dims = b.integers(node, "dim") if node.argument("dim") is not None else ()
-    axes = [axis_of(axis, rank) for axis in dims] if rank else []
+    axes = [axis_of(axis, rank) for axis in dims]
     return b.add(make(value, axes, b.flag(node, "keepdim")))
 
 
@@ -60,4 +62,4 @@ def amax(b: Builder, node: Node) -> Result:
 @op("max.default")
 def max_(b: Builder, node: Node) -> Result:
     """Largest element of all."""
-    return b.add(nn.AmaxOp(b.tensor(node, "self"), (), False))
+    return _reduce(b, node, nn.AmaxOp, b.tensor(node, "self"))

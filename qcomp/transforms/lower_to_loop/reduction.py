@@ -77,7 +77,7 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
     element = plain_element(op.input)
     if element is not None and element != real_type() and not is_integer(element):
         raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower", hint="run widen-halves first")
-    if element is not None and not isinstance(op, nn.MeanOp) and (is_integer(element) or not op.axes):
+    if element is not None and (not op.axes or (is_integer(element) and not isinstance(op, nn.MeanOp))):
         reduce_in_order(lowering, op, "max" if isinstance(op, nn.AmaxOp) else "add")
         return
     source = lowering.operand(op.input)

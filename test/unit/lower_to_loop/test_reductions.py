@@ -116,6 +116,12 @@ def test_integers() -> None:
     three_way.check(module, *p.arrays)
 
 
+def test_without_dimensions() -> None:
+    p = Program(9)
+    x = p.input(())
+    three_way.check(p.module(*(p.add(op(x, (), False)) for op in OPS)), *p.arrays)
+
+
 def test_what_is_refused() -> None:
     p = Program(8)
     module = p.module(p.add(nn.AmaxOp(p.input((3, 4), A), (0,), False, kind((4,), C))))
