@@ -24,7 +24,7 @@ _CALLS = 2
 
 @dataclass
 class Probe(torch.nn.Module):
-    """One call of an op. `inputs` are its tensor arguments but for `HELD` ones."""
+    """One call of an op. `inputs` are its tensor arguments but for `HELD` ones, complex ones in real parts."""
 
     target: Any
     leaves: list[Any]
@@ -50,7 +50,7 @@ class Probe(torch.nn.Module):
                 value = getattr(self, f"held{index}")
                 leaves[index] = held(value, index) if held else value
         for place, tensor in zip(self.places, tensors, strict=True):
-            leaves[place] = tensor
+            leaves[place] = torch.view_as_complex(tensor) if self.leaves[place].is_complex() else tensor
         args, kwargs = pytree.tree_unflatten(leaves, self.structure)
         return self.target(*args, **kwargs)
 
@@ -69,7 +69,8 @@ def probe_of(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Probe:
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and owners[i] not in HELD]
     weighted = any(part in str(target) for part in CODED)
     coded = [i for i, name in enumerate(owners) if name == "weight" and weighted and leaves[i].dim() > 1]
-    return Probe(target, leaves, structure, places, tuple(leaves[i] for i in places), coded)
+    inputs = tuple(in_real_parts(leaves[i]) for i in places)
+    return Probe(target, leaves, structure, places, inputs, coded)
 
 
 class _Kept(dict[str, list[Probe]]):

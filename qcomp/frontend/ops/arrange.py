@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 
@@ -16,6 +17,7 @@ from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.arithmetic import total
 from qcomp.frontend.ops.indexing import pick, static_shape, wrapped
+from qcomp.frontend.ops.operands import choose, compare, floating
 from qcomp.frontend.ops.scattering import scattered
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.split import axis_argument, common, pieces
@@ -149,11 +151,19 @@ def cartesian_prod(b: Builder, node: Node) -> Result:
     return reshape_to(b, columns[0], (sizes[0],)) if len(columns) == 1 else _joined(b, columns, 1)
 
 
-@op("real.default", "isreal.default")
+@op("angle.default")
+def angle(b: Builder, node: Node) -> Result:
+    """pi where a real number is negative, 0 elsewhere; NaN stays."""
+    value = floating(b, b.tensor(node, "self"))
+    turned = choose(b, compare(b, "lt", value, 0.0), math.pi, 0.0, dtype_of(value))
+    return choose(b, compare(b, "ne", value, value), value, turned, dtype_of(value))
+
+
+@op("real.default", "conj_physical.default", "isreal.default")
 def real(b: Builder, node: Node) -> Result:
     """A real tensor is its real part."""
     value = b.tensor(node, "self")
-    return value if node.target == "aten.real.default" else b.expand(b.scalar(True, "bool"), shape_of(value))
+    return b.expand(b.scalar(True, "bool"), shape_of(value)) if "isreal" in node.target else value
 
 
 @op("put.default")

@@ -105,6 +105,7 @@ CASES: dict[str, Case] = {
         (r(3, 4),),
     ),
     "without nan": (lambda x: (x.nansum(), x.nansum(1), x.nanmean(0, keepdim=True), x[0].int().nansum()), (NAN,)),
+    "angles": (lambda x: (torch.angle(x), torch.angle(x.int()), torch.conj_physical(x), torch.isreal(x)), (r(3, 4),)),
     "losses": (
         lambda x, y: [
             loss(x, y, reduction=how)
