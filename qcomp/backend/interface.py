@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -98,13 +98,19 @@ class Interface:
         fits = not keywords and len(inputs) == len(self.inputs)
         if fits and not any(map(_is_nest, inputs)):
             return inputs
-        if self.in_tree != flat_inputs(len(self.inputs)):
-            return self.in_tree.flatten((tuple(inputs), dict(keywords)))
-        if fits:
+        flat = self.in_tree == flat_inputs(len(self.inputs))
+        if flat and fits:
             return inputs
-        wanted = ", ".join(port.name for port in self.inputs)
-        got = f"{len(inputs)}{' and by name ' + ', '.join(keywords) if keywords else ''}"
-        raise QcompError(f"expected {len(self.inputs)} inputs in order ({wanted}), got {got}", code="input")
+        ordered, named = self.in_tree.children
+        if len(inputs) != len(ordered.children) or set(keywords) != set(named.keys):
+            count = len(ordered.children)
+            names = f" ({', '.join(port.name for port in self.inputs)})" if flat else ""
+            wanted = f"{count} input{'' if count == 1 else 's'} in order{names}{_by_name(named.keys)}"
+            raise QcompError(f"expected {wanted}, got {len(inputs)}{_by_name(keywords)}", code="input")
+        found = [leaf for i, each in enumerate(inputs) for leaf in ordered.children[i].flatten(each, f"input {i}")]
+        for name, child in zip(named.keys, named.children, strict=True):
+            found += child.flatten(keywords[str(name)], f"input {name}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -139,6 +145,11 @@ def _port(data: Mapping[str, Any]) -> Port:
 def flat_inputs(count: int) -> Tree:
     """The structure of a call with `count` positional tensors."""
     return Tree("tuple", (Tree("tuple", (Tree(),) * count), Tree("dict")))
+
+
+def _by_name(names: Iterable[str | int]) -> str:
+    listed = ", ".join(map(str, names))
+    return f" and by name {listed}" if listed else ""
 
 
 def _is_nest(value: object) -> bool:

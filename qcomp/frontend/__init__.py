@@ -32,7 +32,7 @@ def from_torch(program: object, example_inputs: Sequence[object] | None = None) 
     example_inputs: the positional inputs; needed for an nn.Module, and for programs whose input sizes are not fixed.
 
     Raises QcompError: all ops that are not supported in one error; a file that is damaged, of another version or
-    hostile; an observer that saw no data.
+    hostile; an observer that saw no data. What torch.export raises for an nn.Module is raised as it is.
     """
     from qcomp.frontend.importer import import_graph
 

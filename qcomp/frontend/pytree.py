@@ -80,10 +80,13 @@ class Tree:
 
         return visit(self)
 
-    def flatten(self, value: object) -> list[object]:
-        """The leaves of `value`, which must have this structure. Raises QcompError naming the place that differs."""
+    def flatten(self, value: object, place: str = "") -> list[object]:
+        """The leaves of `value`, which must have this structure. Raises QcompError naming the place that differs.
+
+        place: what the message calls `value`.
+        """
         leaves: list[object] = []
-        self._flatten(value, leaves, "")
+        self._flatten(value, leaves, place)
         return leaves
 
     def _flatten(self, value: object, leaves: list[object], place: str) -> None:

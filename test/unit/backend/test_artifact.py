@@ -103,12 +103,12 @@ def test_inputs_that_do_not_fit(artifact: Artifact, value: object, message: str)
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_number_of_inputs(artifact: Artifact, sample: Array, count: int) -> None:
-    with pytest.raises(QcompError, match=rf"expected 1 inputs in order \(input0\), got {count}"):
+    with pytest.raises(QcompError, match=rf"expected 1 input in order \(input0\), got {count}"):
         artifact(*[sample] * count)
 
 
 def test_inputs_have_no_keywords(artifact: Artifact, sample: Array) -> None:
-    with pytest.raises(QcompError, match=r"expected 1 inputs in order \(input0\), got 0 and by name input0"):
+    with pytest.raises(QcompError, match=r"expected 1 input in order \(input0\), got 0 and by name input0"):
         artifact(input0=sample)
 
 
@@ -133,8 +133,17 @@ def test_structures_are_those_of_the_model() -> None:
     assert isinstance(arrays["sum"], np.ndarray)
     with pytest.raises(QcompError, match="was exported as 7, got 8"):
         artifact({"a": a, "b": b}, (c, 8), z=z)
-    with pytest.raises(QcompError, match="should be a dict"):
+    with pytest.raises(QcompError, match=r"^input 0 should be a dict of 2"):
         artifact(a, (c, 7), z=z)
+    with pytest.raises(QcompError, match=r"^input 1 should be a tuple of 2"):
+        artifact({"a": a, "b": b}, (c,), z=z)
+    for args, kwargs, got in (
+        ((a,), {"z": z}, "1 and by name z"),
+        ((a, (c, 7)), {}, "2"),
+        ((a,), {"pair": (c, 7), "z": z}, "1 and by name pair, z"),
+    ):
+        with pytest.raises(QcompError, match=f"^expected 2 inputs in order and by name z, got {got}$"):
+            artifact(*args, **kwargs)
 
 
 def test_codes_in_and_out() -> None:
