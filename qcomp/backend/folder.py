@@ -34,8 +34,13 @@ def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]
         raise QcompError(f"{target} is a file", code="output", hint="choose another folder")
     if target.is_dir() and any(target.iterdir()) and not (target / key).exists():
         raise QcompError(f"{target} holds other files", code="output", hint="choose a new folder")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    except OSError as problem:
+        reason = f"{target.parent} is a file" if target.parent.is_file() else problem.strerror
+        text = f"cannot make the folder {target}: {reason}"
+        raise QcompError(text, code="output", hint="choose another folder") from None
     try:
         yield partial
         _like_a_new_folder(partial)

@@ -6,8 +6,8 @@ bfloat16, which numpy lacks, is in .npz files as uint16, its bits; float32 array
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 from zipfile import BadZipFile
 
@@ -26,6 +26,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from qcomp.backend.interface import Port
+from qcomp.cli.files import write_atomically
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.element import integer_range, numpy_dtype
@@ -167,14 +168,9 @@ def read_npz(path: str) -> dict[str, Array]:
 
 def write_npz(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz file, whole or not at all."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]
+    write_atomically(path, file.getvalue())
 
 
 def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:

@@ -8,15 +8,16 @@ import secrets
 from pathlib import Path
 
 
-def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` to `path` through a temporary file beside it; a device or pipe is written as it is."""
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write `content` to `path` through a temporary file beside it; a device or pipe is written as it is."""
+    data = content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(data)
         return
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(data)
         os.replace(partial, target)
     except FileNotFoundError as problem:
         raise FileNotFoundError(problem.errno, "no such folder", str(target.parent)) from None

@@ -30,10 +30,10 @@ def run(args: Namespace) -> int:
     from qcomp.cli.programs import is_artifact
 
     named, elements = _call(args) if is_artifact(args.program) else _interpret(args)
-    for (name, array), element in zip(named.items(), elements, strict=True):
-        print(describe_array(name, array, element))
     if args.outputs:
         write_npz(args.outputs, named)
+    for (name, array), element in zip(named.items(), elements, strict=True):
+        print(describe_array(name, array, element))
     return 0
 
 

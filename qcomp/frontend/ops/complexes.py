@@ -64,7 +64,9 @@ def complex_handler(b: Builder, node: Node) -> Handler | None:
     if node.target in _BOTH_PARTS:
         return _on_both_parts
     raise QcompError(
-        "of complex numbers is not supported", code="unsupported-op", hint="split them with torch.view_as_real"
+        "of complex numbers is not supported",
+        code="unsupported-op",
+        hint="split them with torch.view_as_real, or leave it out of the exported module",
     )
 
 

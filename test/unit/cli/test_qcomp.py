@@ -104,6 +104,13 @@ def test_errors_are_one_line(folder: Path, line: str, message: str) -> None:
     assert fails(folder, line).startswith(f"error: {message}")
 
 
+def test_folders_that_cannot_be_written_are_named(folder: Path) -> None:
+    assert fails(folder, "run net.mlir --random 1 --outputs nosuch/out.npz").endswith("/nosuch: no such folder\n")
+    error = fails(folder, "compile net.mlir -o net.mlir/out --target generic")
+    assert "/net.mlir/out: /" in error and error.endswith("/net.mlir is a file (hint: choose another folder)\n")
+    assert "partial" not in error and [path.name for path in folder.iterdir()] == ["net.mlir"]
+
+
 def test_traceback_when_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(qcomp.QcompError):
         qcomp_main.main(["run", "nosuch.mlir", "--random", "1", "--debug"])
