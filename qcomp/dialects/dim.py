@@ -152,6 +152,12 @@ class Dim:
     def __float__(self) -> float:
         return float(self.__index__())
 
+    def __truediv__(self, other: float) -> float:
+        return self.__index__() / other
+
+    def __rtruediv__(self, other: float) -> float:
+        return other / self.__index__()
+
 
 def symbol(name: str) -> int:
     """The symbol called `name`."""

@@ -71,6 +71,7 @@ MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 
 _ITEMS = ("aten.item.default", "aten._local_scalar_dense.default")
 _PARTS = "return torch.view_as_real of it"
+_NUMBERS = "leave it out, or return a tensor in its place"
 
 
 class _Importer:
@@ -97,6 +98,10 @@ class _Importer:
         for value in self.functional.outputs:
             if isinstance(value, Ref) and self.builder.is_complex(value.name):
                 self._refuse(Node(value.name, "output", (), ()), "complex outputs are not supported", _PARTS)
+            elif isinstance(value, Ref) and isinstance(meta := graph.values.get(value.name), ScalarMeta):
+                if isinstance(meta.value, Expr) and not meta.value.symbols() <= set(symbols):
+                    reason = f"an output that is a number, {meta.value}, is not supported"
+                    self._refuse(Node(value.name, "output", (), ()), reason, _NUMBERS)
 
     def _body(self, graph: Graph, block: Block, inputs: Sequence[SSAValue]) -> list[SSAValue]:
         """The nodes of a subgraph in `block`; see `Builder.body`."""
@@ -332,7 +337,9 @@ class _Importer:
         loose = [result for op in ops for result in op.results if not result.uses]
         block.add_op(ReturnOp(*loose))
         kinds = [value.type for value in block.args], [value.type for value in loose]
-        module = ModuleOp([FuncOp("main", kinds, Region(block), "public")])
+        main = FuncOp("main", kinds, Region(block), "public")
+        declare_symbols(main, self._symbols(kinds[0]))
+        module = ModuleOp([main])
         module.verify()
         return module
 

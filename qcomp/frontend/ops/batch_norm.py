@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
-from qcomp.frontend.graph import Node
+from qcomp.frontend.graph import Node, Ref, TensorMeta
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.arithmetic import scaled_and_shifted
-from qcomp.frontend.ops.norm import normalized, statistics
+from qcomp.frontend.ops.norm import normalized, standardized, statistics
 from qcomp.frontend.ops.rounding import in_float32
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
@@ -37,7 +37,7 @@ def _by_batch(b: Builder, node: Node) -> list[SSAValue]:
     order = (1, 0, *range(2, len(spatial) + 2))
     moved = permute_to(b, value, order)
     rows = reshape_to(b, moved, (channels, batch * prod(spatial)))
-    normal = b.add(nn.LayerNormOp(rows, shape_of(rows)[1:], None, None, eps))
+    normal = standardized(b, rows, eps)
     back = permute_to(b, reshape_to(b, normal, shape_of(moved)), order)
     result = scaled_and_shifted(b, back, b.optional(node, "weight"), b.optional(node, "bias"))
     return [result, *statistics(b, rows, (1,), False, eps)]
@@ -51,7 +51,7 @@ def _updated(b: Builder, node: Node) -> list[SSAValue]:
     mean = b.add(nn.MeanOp(value, axes, True))
     apart = arithmetic.subtract(b, value, mean)
     total = b.add(nn.SumOp(arithmetic.multiply(b, apart, apart), axes, False))
-    variance = arithmetic.divide(b, total, b.scalar(float(count - 1), dtype_of(value)))
+    variance = arithmetic.divide(b, total, b.scalar(count - 1, dtype_of(value)))
     found: list[SSAValue] = []
     for name, new in (("running_mean", reshape_to(b, mean, shape_of(total))), ("running_var", variance)):
         old = b.tensor(node, name)
@@ -61,8 +61,20 @@ def _updated(b: Builder, node: Node) -> list[SSAValue]:
 
 
 def _trained(b: Builder, node: Node) -> list[SSAValue | None]:
-    kept = b.reads(node, 3) or b.reads(node, 4)
-    return [*_by_batch(b, node), *(_updated(b, node) if kept else (None, None))]
+    """In float32 where the input or the statistics are 16 bits wide; each result is rounded to its type at the end."""
+
+    def wide() -> list[SSAValue | None]:
+        kept = b.reads(node, 3) or b.reads(node, 4)
+        return [*_by_batch(b, node), *(_updated(b, node) if kept else (None, None))]
+
+    found, _ = b.widened(wide)
+    types = [dtype_of(b.tensor(node, "input"))] * 3
+    running = ("running_mean", "running_var")
+    types += [dtype_of(b.tensor(node, name)) if found[3] is not None else "" for name in running]
+    for index, ref in enumerate(node.outputs[:5]):
+        meta = b.graph.values.get(ref.name) if isinstance(ref, Ref) else None
+        types[index] = meta.dtype if isinstance(meta, TensorMeta) else types[index]
+    return [value if value is None else b.cast(value, kind) for value, kind in zip(found, types, strict=True)]
 
 
 def _trains(b: Builder, node: Node) -> bool:

@@ -10,12 +10,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, dtype_of, shape_of
 from qcomp.frontend.graph import FloatArray, Node, Ref
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.complexes import complex_op, last_axis, scaled, self_of
-from qcomp.frontend.ops.indexing import static_shape
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 
 MAX_LENGTH = 4096
@@ -28,6 +28,15 @@ def _waves(count: int, kept: int) -> tuple[FloatArray, FloatArray]:
         raise QcompError(f"a Fourier transform of {count} elements is not supported", code="unsupported-op")
     turns = np.outer(np.arange(count), np.arange(kept)) % max(count, 1) * (2 * np.pi / max(count, 1))
     return np.cos(turns), np.sin(turns)
+
+
+def _length(value: SSAValue, axis: int) -> int:
+    """How many elements are transformed; sizes of other dimensions may depend on symbols."""
+    size = shape_of(value)[axis]
+    if is_symbolic(size):
+        reason = f"a Fourier transform along a symbolic size, {size}, is not supported"
+        raise QcompError(reason, code="dynamic-shape", hint=FIX)
+    return size
 
 
 def _times(b: Builder, value: SSAValue, axis: int, matrix: FloatArray) -> SSAValue:
@@ -43,7 +52,7 @@ def _times(b: Builder, value: SSAValue, axis: int, matrix: FloatArray) -> SSAVal
 
 def _full(b: Builder, value: Complex, axis: int, inverse: bool) -> Complex:
     """From complex numbers to as many."""
-    size = static_shape(value.real)[axis]
+    size = _length(value.real, axis)
     cosine, sine = _waves(size, size)
     sign = 1.0 if inverse else -1.0
     re, im = value
@@ -52,7 +61,7 @@ def _full(b: Builder, value: Complex, axis: int, inverse: bool) -> Complex:
 
 
 def _from_real(b: Builder, value: SSAValue, axis: int, onesided: bool) -> Complex:
-    size = static_shape(value)[axis]
+    size = _length(value, axis)
     cosine, sine = _waves(size, size // 2 + 1 if onesided else size)
     return Complex(_times(b, value, axis, cosine), _times(b, value, axis, -sine))
 
@@ -71,10 +80,10 @@ def _to_real(b: Builder, value: Complex, axis: int, size: int) -> SSAValue:
 
 def _fit(b: Builder, value: SSAValue, axis: int, size: int) -> SSAValue:
     """`axis` cut or filled with zeros to `size`."""
-    shape = static_shape(value)
-    if shape[axis] > size:
+    shape, length = shape_of(value), _length(value, axis)
+    if length > size:
         return b.add(nn.SliceOp(value, axis, 0, size))
-    high = [size - have if place == axis else 0 for place, have in enumerate(shape)]
+    high = [size - length if place == axis else 0 for place in range(len(shape))]
     return b.add(nn.PadOp(value, (0,) * len(shape), high, 0.0)) if any(high) else value
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
@@ -28,7 +28,7 @@ Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 def static_shape(value: SSAValue) -> tuple[int, ...]:
     """The shape. Raises QcompError when a size is symbolic."""
     if any(not isinstance(size, int) or size < 0 for size in shape_of(value)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise QcompError("of symbolic sizes is not supported", code="dynamic-shape", hint="pass example_inputs")
+        raise QcompError("of symbolic sizes is not supported", code="dynamic-shape", hint=FIX)
     return shape_of(value)
 
 

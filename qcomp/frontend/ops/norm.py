@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -70,7 +71,17 @@ def normalized(b: Builder, value: SSAValue, groups: int, eps: float) -> SSAValue
     batch, channels, *spatial = shape_of(value)
     size = channels // groups * prod(spatial)
     rows = reshape_to(b, value, (batch, groups, size))
-    return reshape_to(b, b.add(nn.LayerNormOp(rows, (size,), None, None, eps)), shape_of(value))
+    return reshape_to(b, standardized(b, rows, eps), shape_of(value))
+
+
+def standardized(b: Builder, rows: SSAValue, eps: float) -> SSAValue:
+    """`rows` with mean 0 and variance 1 along their last dimension, whose size may depend on symbols."""
+    last = len(shape_of(rows)) - 1
+    if not is_symbolic(shape_of(rows)[last]):
+        return b.add(nn.LayerNormOp(rows, shape_of(rows)[last:], None, None, eps))
+    apart = arithmetic.subtract(b, rows, b.add(nn.MeanOp(rows, (last,), True)))
+    variance = b.add(nn.MeanOp(arithmetic.multiply(b, apart, apart), (last,), True))
+    return arithmetic.multiply(b, apart, b.add(nn.RsqrtOp(arithmetic.add(b, variance, eps))))
 
 
 @op("rms_norm.default", "_fused_rms_norm.default")

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -101,6 +102,13 @@ def numbered_pad(b: Builder, node: Node) -> Result:
     return _mirrored(b, _cut(b, value, pairs) if mode == 3 else value, pairs, names.get(mode, str(mode)))
 
 
+def _sliced(b: Builder, image: SSAValue, axis: int, starts: Sequence[int], stride: int, size: int) -> SSAValue:
+    """For each of `starts` the `size` elements of `axis` from there on, `stride` apart; one after the other."""
+    reach = (size - 1) * stride + 1
+    parts = [b.add(nn.SliceOp(image, axis, start, start + reach, stride)) for start in starts]
+    return b.add(nn.CatOp(parts, axis))
+
+
 @op("im2col.default")
 def im2col(b: Builder, node: Node) -> Result:
     """Windows of [N, C, H, W] as columns: [N, C * kernel, windows]."""
@@ -116,8 +124,12 @@ def im2col(b: Builder, node: Node) -> Result:
         sizes: list[int] = []
         for axis in (0, 1):
             size = (shape_of(image)[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) // stride[axis] + 1
-            taps = np.arange(kernel[axis])[:, None] * dilation[axis] + np.arange(size) * stride[axis]
-            image = b.add(nn.TakeOp(image, axis + 2, [int(place) for place in taps.reshape(-1)]))
+            if is_symbolic(size):
+                starts = range(0, kernel[axis] * dilation[axis], dilation[axis])
+                image = _sliced(b, image, axis + 2, starts, stride[axis], size)
+            else:
+                taps = np.arange(kernel[axis])[:, None] * dilation[axis] + np.arange(size) * stride[axis]
+                image = b.add(nn.TakeOp(image, axis + 2, [int(place) for place in taps.reshape(-1)]))
             sizes += [kernel[axis], size]
         split = permute_to(b, reshape_to(b, image, (batch, channels, *sizes)), (0, 1, 2, 4, 3, 5))
         return reshape_to(b, split, (batch, channels * prod(kernel), sizes[1] * sizes[3]))

@@ -8,6 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
@@ -23,10 +24,13 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def _rows(b: Builder, node: Node) -> tuple[SSAValue, int]:
     """(tensor of at least one dimension, axis): of the argument `dim`, or flat without one."""
     value = b.tensor(node, "self")
-    shape = static_shape(value)
+    shape = shape_of(value)
     if node.argument("dim") is None or not shape:
-        return reshape_to(b, value, (prod(shape),)), 0
-    return value, axis_of(b.integer(node, "dim"), len(shape))
+        return reshape_to(b, value, (prod(static_shape(value)),)), 0
+    axis = axis_of(b.integer(node, "dim"), len(shape))
+    if is_symbolic(shape[axis]):
+        static_shape(value)
+    return value, axis
 
 
 def _known(b: Builder, ordered: SSAValue, axis: int) -> SSAValue:

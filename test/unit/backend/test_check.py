@@ -114,6 +114,27 @@ def test_types_of_the_interface() -> None:
     assert all("ui64" in entry.reason for entry in found.refusals)
 
 
+class Sized(nn.Module):
+    """A refused op over a symbolic size, and numbers among the outputs."""
+
+    def __init__(self, numbers: bool) -> None:
+        super().__init__()
+        self.numbers = numbers
+
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> Any:
+        return (x * 2, x.shape[0] + 1, n.item()) if self.numbers else twist(x * 2).relu()
+
+
+@pytest.mark.parametrize(("numbers", "count"), [(False, 1), (True, 2)])
+def test_symbols_add_no_refusals_of_their_own(numbers: bool, count: int) -> None:
+    inputs, sizes = (torch.randn(3, 5), torch.tensor(4)), {"x": {0: torch.export.Dim("b")}, "n": None}
+    program = torch.export.export(Sized(numbers), inputs, dynamic_shapes=sizes)
+    found = check_program(program, "generic").refusals
+    assert len(found) == count and all(entry.stage == "import" for entry in found)
+    if numbers:
+        assert all("an output that is a number" in entry.reason for entry in found)
+
+
 def test_supported() -> None:
     program = torch.export.export(nn.Sequential(nn.Linear(5, 4), nn.ReLU()).eval(), (torch.randn(2, 5),))
     found = check_program(program, "generic")

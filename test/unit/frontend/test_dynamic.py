@@ -129,3 +129,56 @@ def test_derived_dimensions():
     check(module, Derived(), (torch.randn(2, 3), torch.randn(4, 2)))
     with pytest.raises(qcomp.QcompError, match="dimension 0 of input y is 5"):
         qcomp.interpret(module, np.zeros((2, 3), np.float32), np.zeros((5, 2), np.float32))
+
+
+def spectrum(x: torch.Tensor) -> Any:
+    f = torch.fft.rfft2(x, norm="ortho")
+    return torch.fft.irfft2(f, s=(5, 7), norm="ortho"), torch.view_as_real(torch.fft.fft(f, n=6)), f.abs()
+
+
+def quantiles(x: torch.Tensor) -> Any:
+    shares = torch.tensor([0.2, 0.7])
+    return x.quantile(0.3, 1), x.nanquantile(shares, 2), *x.median(1), *x.nanmedian(2, keepdim=True)
+
+
+@pytest.mark.parametrize("function", [spectrum, quantiles])
+def test_what_needs_fixed_sizes_needs_them_of_its_own_dimensions_only(function: Callable[[torch.Tensor], Any]):
+    model = Function(function)
+    artifact = qcomp.compile(export(model, (torch.randn(3, 5, 7),), dynamic_shapes={"x": {0: AUTO}}), "generic")
+    for batch in (3, 1, 4):
+        x = torch.randn(batch, 5, 7)
+        for found, expected in zip(artifact(x), model(x), strict=True):
+            assert torch.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(qcomp.QcompError, match="symbolic size"):
+        imported(model, (torch.randn(3, 5, 7),), {"x": {1: AUTO, 2: AUTO}})
+
+
+class Training(nn.Module):
+    """A batch norm twice, in training mode, and windows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = self.norm(self.norm(x) * 3 + 1)
+        windows = nn.functional.unfold(x, (2, 3), dilation=(1, 2), stride=2, padding=1)
+        return y, self.norm.get_buffer("running_var") * 1, nn.functional.group_norm(x, 3), windows
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_statistics_over_symbolic_images(dtype: torch.dtype, decomposed: bool):
+    torch.manual_seed(2)
+    model = Training().to(dtype)
+    sizes = {"x": {0: Dim("n", min=1), 2: Dim("h", min=3), 3: Dim("w", min=5)}}
+    program = export(model, (torch.randn(2, 3, 5, 6, dtype=dtype),), dynamic_shapes=sizes)
+    artifact = qcomp.compile(program.run_decompositions() if decomposed else program, "generic")
+    near = 1e-4 if dtype == torch.float32 else 0.04
+    for shape in ((2, 3, 5, 6), (1, 3, 4, 5), (7, 3, 9, 11)):
+        x = (torch.randn(shape) * 2 + 1).to(dtype)
+        with torch.no_grad():
+            wanted = model(x)
+        for found, expected in zip(artifact(x), wanted, strict=True):
+            assert found.dtype == expected.dtype
+            assert torch.allclose(found.float(), expected.float(), rtol=near, atol=near)
