@@ -299,7 +299,7 @@ class Builder:
         if known is None:
             constant = self.graph.constants[ref.name]
             array = constant.data.array
-            parts = [np.ascontiguousarray(part) for part in (array.real, array.imag)]
+            parts = [np.ascontiguousarray(part).reshape(array.shape) for part in (array.real, array.imag)]
             known = Complex(*(self.constant(part, None, constant.name) for part in parts))
             self.complexes[ref.name] = known
         return known

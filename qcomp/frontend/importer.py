@@ -252,8 +252,17 @@ class _Importer:
             if expected != found:
                 raise QcompError(f"result {name} was inferred as {list(found)}, the export says {list(expected)}")
         if pure.inplace:
-            raise QcompError("writes complex numbers in place", code="unsupported-op")
+            value = self._as_written_complex(pure.node, value)
         self.builder.complexes[name] = value
+
+    def _as_written_complex(self, node: Node, value: Complex) -> Complex:
+        target = node.argument("self")
+        if not isinstance(target, Ref) or not self.builder.is_complex(target.name):
+            raise QcompError("writes complex numbers to a real tensor in place", code="unsupported-op")
+        kind = tensor_type(self.builder.complex(target).real)
+        if sizes_of(kind) != sizes_of(tensor_type(value.real)):
+            raise QcompError("writes in place a result of another shape")
+        return Complex(*(self.builder.cast_to(part, kind.element_type) for part in value))
 
     def _as_written(self, node: Node, value: SSAValue) -> SSAValue:
         """The result of an in-place op has the type of the tensor it was written to."""

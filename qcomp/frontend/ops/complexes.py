@@ -33,7 +33,8 @@ _BOTH_PARTS = frozenset(
         "contiguous.default detach.default alias.default lift_fresh_copy.default index_select.default index.Tensor "
         "split.Tensor split_with_sizes.default chunk.default unbind.int flip.default roll.default sum.default "
         "sum.dim_IntList mean.default mean.dim constant_pad_nd.default neg.default repeat.default swapaxes.default "
-        "squeeze_copy.default unsqueeze_copy.default permute_copy.default slice_copy.Tensor unfold.default"
+        "squeeze_copy.default unsqueeze_copy.default permute_copy.default slice_copy.Tensor unfold.default "
+        "cumsum.default numpy_T.default"
     ).split()
 )
 
@@ -57,6 +58,7 @@ def complex_handler(b: Builder, node: Node) -> Handler | None:
     Raises QcompError for an op that complex numbers do not have here.
     """
     made = node.target in _MAKERS or (b.dtype(node) or "").startswith("complex")
+    made = made or any(isinstance(value, complex) for _, value in node.arguments)
     if not made and not any(b.is_complex(name) for name in node.uses()):
         return None
     if node.target in COMPLEX_TARGETS:
@@ -76,18 +78,25 @@ def _on_both_parts(b: Builder, node: Node) -> Result:
     if isinstance(joined, tuple) and not all(isinstance(part, Ref) and b.is_complex(part.name) for part in joined):
         raise QcompError("of real and complex numbers is not supported", code="unsupported-op")
     parts = {name: b.complex(Ref(name)) for name in node.uses() if b.is_complex(name)}
-    handler, found = HANDLERS[node.target], list[list[SSAValue | None]]()
+    halves = halves_of(b, parts, lambda: HANDLERS[node.target](b, node))
+    found = [[half] if isinstance(half, SSAValue) else [*_values(half)] for half in halves]
+    pairs = [Complex(re, im) for re, im in zip(*found, strict=True) if re is not None and im is not None]
+    return pairs[0] if isinstance(halves[0], SSAValue) else pairs
+
+
+def halves_of(b: Builder, parts: dict[str, Complex], act: Callable[[], Result]) -> list[Result]:
+    """What `act` gives with the real parts under the names of `parts`, and what with the imaginary ones."""
+    before = {name: b.values[name] for name in parts if name in b.values}
+    found: list[Result] = []
     for half in ("real", "imag"):
         b.values.update({name: getattr(value, half) for name, value in parts.items()})
         try:
-            results = handler(b, node)
+            found.append(act())
         finally:
             for name in parts:
                 del b.values[name]
-        single = isinstance(results, SSAValue)
-        found.append([results] if isinstance(results, SSAValue) else [*_values(results)])
-    pairs = [Complex(re, im) for re, im in zip(*found, strict=True) if re is not None and im is not None]
-    return pairs[0] if single else pairs
+            b.values.update(before)
+    return found
 
 
 def _values(results: Result) -> Sequence[SSAValue | None]:
@@ -95,7 +104,7 @@ def _values(results: Result) -> Sequence[SSAValue | None]:
     return [value for value in results or () if not isinstance(value, Complex)]
 
 
-def _operand(b: Builder, node: Node, name: str) -> Complex:
+def operand_of(b: Builder, node: Node, name: str) -> Complex:
     """An argument as a complex value; what is real has an imaginary part of 0."""
     value = node.argument(name)
     if isinstance(value, Ref) and b.is_complex(value.name):
@@ -117,7 +126,7 @@ def _is_real(b: Builder, node: Node, name: str) -> bool:
 
 def self_of(b: Builder, node: Node) -> Complex:
     """The argument `self`."""
-    return _operand(b, node, "self")
+    return operand_of(b, node, "self")
 
 
 def add(b: Builder, left: Complex, right: Complex) -> Complex:
@@ -144,14 +153,14 @@ def _broadcast(b: Builder, value: Complex, shape: Sequence[int]) -> Complex:
 @complex_op("add.Tensor", "sub.Tensor")
 def _add(b: Builder, node: Node) -> Result:
     alpha = b.real(node, "alpha", 1.0) * (1 if "add" in node.target else -1)
-    total = add(b, self_of(b, node), scaled(b, _operand(b, node, "other"), alpha))
+    total = add(b, self_of(b, node), scaled(b, operand_of(b, node, "other"), alpha))
     shape = shape_of(arithmetic.add(b, total.real, total.imag))
     return _broadcast(b, total, shape)
 
 
 @complex_op("mul.Tensor", "mul.Scalar")
 def _mul(b: Builder, node: Node) -> Result:
-    left, right = self_of(b, node), _operand(b, node, "other")
+    left, right = self_of(b, node), operand_of(b, node, "other")
     for name, one, other in (("other", left, right), ("self", right, left)):
         if _is_real(b, node, name):
             return Complex(*(arithmetic.multiply(b, part, other.real) for part in one))
@@ -160,7 +169,7 @@ def _mul(b: Builder, node: Node) -> Result:
 
 @complex_op("div.Tensor", "div.Scalar")
 def _div(b: Builder, node: Node) -> Result:
-    left, right = self_of(b, node), _operand(b, node, "other")
+    left, right = self_of(b, node), operand_of(b, node, "other")
     if _is_real(b, node, "other"):
         return Complex(*(arithmetic.divide(b, part, right.real) for part in left))
     product = multiply(b, left, Complex(right.real, b.add(nn.NegOp(right.imag))))
@@ -215,6 +224,13 @@ def _resolved(b: Builder, node: Node) -> Result:
     return self_of(b, node)
 
 
+def real_dtype(dtype: str) -> str:
+    """The element type of the parts."""
+    if dtype not in _REAL_DTYPE:
+        raise QcompError(f"{dtype or 'this type'} is not supported", code="unsupported-dtype")
+    return _REAL_DTYPE[dtype]
+
+
 _REAL_DTYPE = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -230,14 +246,22 @@ def _cast(b: Builder, node: Node) -> Result:
 
 @complex_op("view_as_real.default", "view_as_real_copy.default")
 def _view_as_real(b: Builder, node: Node) -> Result:
-    value = self_of(b, node)
+    return view_as_real(b, self_of(b, node))
+
+
+def view_as_real(b: Builder, value: Complex) -> SSAValue:
+    """The parts along a new last dimension."""
     shape = shape_of(value.real)
     return b.add(nn.CatOp([reshape_to(b, part, (*shape, 1)) for part in value], len(shape)))
 
 
 @complex_op("view_as_complex.default", "view_as_complex_copy.default", makes=True)
 def _view_as_complex(b: Builder, node: Node) -> Result:
-    value = b.tensor(node, "self")
+    return view_as_complex(b, b.tensor(node, "self"))
+
+
+def view_as_complex(b: Builder, value: SSAValue) -> Complex:
+    """The parts from the last dimension, whose size is 2."""
     *shape, two = shape_of(value)
     if two != 2:
         raise QcompError(f"the last dimension is {two}, not 2", code="malformed-graph")
@@ -261,7 +285,7 @@ def _polar(b: Builder, node: Node) -> Result:
 @complex_op("matmul.default", "mm.default", "bmm.default")
 def _matmul(b: Builder, node: Node) -> Result:
     left = self_of(b, node)
-    right = _operand(b, node, "other" if node.argument("other") is not None else "mat2")
+    right = operand_of(b, node, "other" if node.argument("other") is not None else "mat2")
     return product(b, left, right)
 
 

@@ -42,7 +42,9 @@ def _reduced(b: Builder, node: Node, value: SSAValue) -> SSAValue:
     how = b.integer(node, "reduction", _MEAN)
     if how == _NONE:
         return value
-    return quotient(b, _sum(b, value), float(prod(shape_of(value)))) if how == _MEAN else _sum(b, value)
+    if how == _SUM:
+        return _sum(b, value)
+    return quotient(b, _sum(b, value), b.scalar(prod(shape_of(value)), dtype_of(value)))
 
 
 def _require_floats(*values: SSAValue) -> None:

@@ -102,24 +102,29 @@ def shaped(x: torch.Tensor) -> torch.Tensor:
 
 
 class Function(nn.Module):
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]):
+    def __init__(self, function: Callable[[torch.Tensor], Any]):
         super().__init__()
         self.function = function
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return self.function(x)
 
 
-@pytest.mark.parametrize("function", [numbers, made, shaped])
-def test_sizes_used_as_numbers_and_shapes(function: Callable[[torch.Tensor], torch.Tensor]):
+def means_of_losses(x: torch.Tensor) -> Any:
+    y, f = x.sigmoid(), nn.functional
+    return f.mse_loss(x, y), f.huber_loss(x, y), f.binary_cross_entropy(y, y), f.kl_div(x, y), f.poisson_nll_loss(x, y)
+
+
+@pytest.mark.parametrize("function", [numbers, made, shaped, means_of_losses])
+def test_sizes_used_as_numbers_and_shapes(function: Callable[[torch.Tensor], Any]):
     model = Function(function)
     module = imported(model, (torch.randn(3, 5),), {"x": {0: AUTO, 1: AUTO}})
     for shape in ((3, 5), (1, 2), (7, 1), (0, 4)):
         check(module, model, (torch.randn(shape),))
     static = qcomp.from_torch(export(model, (torch.randn(3, 5),)))
     x = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
-    (one,), (other,) = qcomp.interpret(module, x), qcomp.interpret(static, x)
-    np.testing.assert_allclose(one, other, rtol=1e-6)
+    for one, other in zip(qcomp.interpret(module, x), qcomp.interpret(static, x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_derived_dimensions():
