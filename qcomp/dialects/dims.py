@@ -181,12 +181,14 @@ def declare_symbols(func: Operation, symbols: Sequence[Symbol]) -> None:
 
 
 def argument_names(main: FuncOp) -> list[str]:
-    """What errors call the tensor arguments of a function: ``nn.name``, else their number."""
+    """What errors call the tensor arguments of a function: ``nn.name``, else as in the text, else their number."""
     entries = main.arg_attrs.data if main.arg_attrs is not None else ()
+    arguments = main.body.block.args if main.body.blocks else ()
     names: list[str] = []
     for position in range(len(main.function_type.inputs)):
         title = entries[position].data.get("nn.name") if position < len(entries) else None
-        names.append(title.data if isinstance(title, StringAttr) else str(position))
+        hint = arguments[position].name_hint if position < len(arguments) else None
+        names.append(title.data if isinstance(title, StringAttr) else hint or str(position))
     return names
 
 

@@ -21,7 +21,7 @@ PROGRAM = """func.func @main(%x: tensor<2x3xf32> {nn.name = "pixels"}, %n: tenso
 """  # noqa: E501
 
 
-SYMBOLIC = """func.func @main(%x: tensor<?x3xf32, #nn.dims<[b, 3]>> {nn.name = "x"}) \
+SYMBOLIC = """func.func @main(%x: tensor<?x3xf32, #nn.dims<[b, 3]>>) \
 -> tensor<?x3xf32, #nn.dims<[b, 3]>> \
 attributes {nn.symbols = [#nn.symbol<b, 0, 9>]} {
   %0 = nn.relu %x : tensor<?x3xf32, #nn.dims<[b, 3]>> -> tensor<?x3xf32, #nn.dims<[b, 3]>>
