@@ -20,9 +20,9 @@ _HEADER = """# Ops
 Written by `python -m tools.conformance.ops_page`; do not edit. Each row was tried out: calls of the op, most of them
 taken from torch's own operator samples, were exported, imported, interpreted, compiled to C and compared with eager
 torch. *partly*: some calls are refused, the note says why. `-`: there is no such call by itself (the op is random,
-holds uninitialized memory, or torch exports it as another op), or, under int8, no operand or no result is a float.
-int8: between quantize and dequantize, nothing but those two works on floats; *codes*: tensors in memory are codes, and
-floats live in registers only (a softmax, say, that reads and writes codes).
+holds uninitialized memory, gives a number that the export knows, or torch exports it as another op), or, under int8, no
+operand or no result is a float. int8: between quantize and dequantize, nothing but those two works on floats; *codes*:
+tensors in memory are codes, and floats live in registers only (a softmax, say, that reads and writes codes).
 
 What is not imported is refused by name, all at once, by `qcomp check` and `qcomp compile`. Ops that torch can take
 apart become others with `ExportedProgram.run_decompositions()`.
