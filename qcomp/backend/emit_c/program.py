@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -155,7 +156,9 @@ class _Emitter:
         vector = "VECTOR " if self.target.attribute else ""
         origin = comment(describe(func.location) or "")
         head = [f"/* {func.sym_name.data}{': ' + origin if origin else ''} */"]
-        return [*head, *_wrap(f"{vector}static void {func.sym_name.data}(", parameters, ") {"), *body, "}"]
+        words = _words(body)
+        unused = [f"  (void){name};" for name in (*symbols.values(), *names.values()) if name not in words]
+        return [*head, *_wrap(f"{vector}static void {func.sym_name.data}(", parameters, ") {"), *unused, *body, "}"]
 
     def _run(self, main: FuncOp, arguments: Sequence[Argument]) -> list[str]:
         callees = {func.sym_name.data: [item.name for item in declared_symbols(func)] for func in self.functions}
@@ -168,15 +171,20 @@ class _Emitter:
                 emitter.buffers[op.result] = self._constant(op.value, op.result.type)
         lines: list[str] = []
         for op in main.body.block.ops:
-            if isinstance(op, loop.ConstantOp):
+            if isinstance(op, loop.ConstantOp) or (isinstance(op, loop.SizeOp) and op.result.first_use is None):
                 continue
             if isinstance(op, CallOp) and (origin := describe(op.location)):
                 emitter.line(f"/* {comment(origin)} */")
             emitter._operation(op)  # pyright: ignore[reportPrivateUsage]
         lines += _wrap(f"void {self.name}_run(", self._parameters(arguments), ") {")
+        words = _words(emitter.lines)
+        named = [argument.name for argument in arguments if argument.role != "state"]
+        if any(argument.role == "state" for argument in arguments):
+            named.append("state")
+        names = [name for name in (*self.symbols.values(), *named) if name not in words]
         if not any(argument.role == "arena" for argument in arguments):
-            lines.append("  (void)arena;")
-        return [*lines, *emitter.lines, "}"]
+            names.append("arena")
+        return [*lines, *(f"  (void){name};" for name in dict.fromkeys(names)), *emitter.lines, "}"]
 
     def _parameters(self, arguments: Sequence[Argument]) -> list[str]:
         texts = [f"int64_t {name}" for name in self.symbols.values()]
@@ -279,6 +287,11 @@ extern "C" {{
         unused = "".join(f"  (void){text};\n" for name, text in self.symbols.items() if name not in used)
         text = size_text(arena_bytes, self.symbols)
         return f"int64_t {self.name}_arena_size({sizes}) {{\n{unused}  return {text};\n}}\n"
+
+
+def _words(lines: Sequence[str]) -> set[str]:
+    """What C text names."""
+    return set(re.findall(r"\w+", "\n".join(lines)))
 
 
 def _range(symbol: Symbol) -> str:

@@ -71,10 +71,17 @@ def _trained(b: Builder, node: Node) -> list[SSAValue | None]:
     types = [dtype_of(b.tensor(node, "input"))] * 3
     running = ("running_mean", "running_var")
     types += [dtype_of(b.tensor(node, name)) if found[3] is not None else "" for name in running]
-    for index, ref in enumerate(node.outputs[:5]):
-        meta = b.graph.values.get(ref.name) if isinstance(ref, Ref) else None
-        types[index] = meta.dtype if isinstance(meta, TensorMeta) else types[index]
-    return [value if value is None else b.cast(value, kind) for value, kind in zip(found, types, strict=True)]
+    return [
+        value if value is None else b.cast(value, _type_of(b, node, index) or types[index])
+        for index, value in enumerate(found)
+    ]
+
+
+def _type_of(b: Builder, node: Node, index: int) -> str | None:
+    """What the export says of the type of a result."""
+    ref = node.outputs[index] if index < len(node.outputs) else None
+    meta = b.graph.values.get(ref.name) if isinstance(ref, Ref) else None
+    return meta.dtype if isinstance(meta, TensorMeta) else None
 
 
 def _trains(b: Builder, node: Node) -> bool:
@@ -100,8 +107,9 @@ def native_batch_norm(b: Builder, node: Node) -> Result:
     """
     if _trains(b, node):
         return _trained(b, node)
-    empty = [b.constant(np.zeros(0, np.float32)) if b.reads(node, index) else None for index in (1, 2)]
-    return [_by_running(b, node), *empty, None, None]
+    empty = b.constant(np.zeros(0, np.float32))
+    kinds = [_type_of(b, node, index) or "float32" if b.reads(node, index) else None for index in (1, 2)]
+    return [_by_running(b, node), *(b.cast(empty, kind) if kind else None for kind in kinds), None, None]
 
 
 @op("_native_batch_norm_legit.no_stats")

@@ -10,6 +10,7 @@ import pytest
 import shell
 import torch
 from compiled import STRICT, run_c
+from eager import Call
 from torch import nn
 
 import qcomp
@@ -137,3 +138,14 @@ def test_run_from_the_command_line(tmp_path: Path) -> None:
             assert np.array_equal(file["y"], (held * 2).view(torch.int16).numpy().view(np.uint16))
     assert shell.run("qcomp run out --random 3", tmp_path).out == shell.run("qcomp run b.mlir --random 3", tmp_path).out
     assert "min 0 max 0" not in shell.run("qcomp run out --random 3", tmp_path).out
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_decomposed_batch_norm_has_the_exports_types(dtype: torch.dtype) -> None:
+    def normalized(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.batch_norm(x, torch.full((3,), 0.5, dtype=dtype), torch.full((3,), 2.0, dtype=dtype))
+
+    x = torch.randn(2, 3, 4, dtype=dtype)
+    program = torch.export.export(Call(normalized), (x,)).run_decompositions()
+    found = qcomp.compile(program, "generic")(x)
+    assert found.dtype == dtype and torch.allclose(found.double(), normalized(x).double(), atol=2e-2)

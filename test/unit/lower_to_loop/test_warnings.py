@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import three_way
+import torch
+import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
+from eager import Call
 from layers import Program, activation, kind
+from torch import nn as nn_
 from xdsl.dialects.builtin import FloatAttr, IntegerType, StringAttr, TensorType, f32, i8, i32, i64
 from xdsl.ir import SSAValue
 
+import qcomp
 from qcomp.backend.emit_c import emit_program
 from qcomp.backend.target import Target
 from qcomp.dialects import nn, quant
@@ -122,3 +127,30 @@ def test_c_is_free_of_warnings(compiler: str, target: Target, tmp_path: Path) ->
     symbols = subprocess.run(["nm", "-u", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     wanted = {line.split()[-1] for line in symbols.splitlines()} - set(program.constants)
     assert wanted <= {"memcpy", "memset", "memmove", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_"}, "no libm"
+
+
+class Spare(nn_.Module):
+    """Kernels that need no size, no element of an input, and outputs without elements."""
+
+    def forward(self, x: torch.Tensor, s: torch.Tensor) -> Any:
+        scale, zero = torch.ops.quantized_decomposed.choose_qparams.tensor(x, -128, 127, 1e-6, torch.int8)
+        return x[0], x[:, :0], s.argmax(), s.softmax(0), s.argsort(), x[:, 2:2].float().amax(0), scale, zero
+
+
+@pytest.mark.parametrize("target", ["generic", "x86-64-avx512vnni"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_spare_arguments_and_empty_outputs_do_not_warn(target: str, whole: bool, tmp_path: Path) -> None:
+    model, inputs = (Spare(), (torch.randn(3, 5), torch.tensor(2.0))) if whole else (Call(_empty), (torch.randn(3, 5),))
+    sizes = ({0: torch.export.Dim("b", min=1)}, None)[: len(inputs)]
+    program = torch.export.export(model, inputs, dynamic_shapes=sizes if whole else None)
+    qcomp.compile(program, target).save(tmp_path / "out")
+    warned = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wunused-const-variable", "-Werror"]
+    options = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"] if target != "generic" else []
+    for source in sorted(path.name for path in (tmp_path / "out").glob("*.c")):
+        command = ["gcc", *warned, *options, "-c", source, "-o", "spare.o"]
+        done = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:2000]
+
+
+def _empty(x: torch.Tensor) -> torch.Tensor:
+    return x[:0] * 2
