@@ -230,3 +230,37 @@ def _stft(b: Builder, node: Node) -> Result:
         halves = [reshape_to(b, part, (*lead, kept, frames, 1)) for part in result]
         return b.add(nn.CatOp(halves, len(lead) + 2))
     return result
+
+
+@complex_op("istft.default", makes=True)
+def _istft(b: Builder, node: Node) -> Result:
+    """The inverse: frames times the window, added up where they overlap, over the sum of the squares of the windows."""
+    value, size = self_of(b, node), b.integer(node, "n_fft")
+    if dtype_of(value.real) != "float32" or b.flag(node, "return_complex"):
+        raise QcompError("istft is supported from complex64 to float32 only", code="unsupported-op")
+    hop = size // 4 if node.argument("hop_length") is None else b.integer(node, "hop_length")
+    *lead, kept, frames = shape_of(value.real)
+    if kept != size // 2 + 1:
+        raise QcompError("istft of a two-sided spectrum is not supported", code="unsupported-op")
+    weight = np.full(kept, 2.0)
+    weight[0] = 1.0
+    weight[-1] = 1.0 if size % 2 == 0 else 2.0
+    weight /= math.sqrt(size) if b.flag(node, "normalized") else size
+    cosine, sine = (wave.T * weight[:, None] for wave in _waves(size, kept))
+    basis = permute_to(b, _basis(b, node, (cosine, -sine), size), (1, 0, 2))
+    parts = [reshape_to(b, part, (math.prod(lead), kept, frames)) for part in value]
+    signal = b.add(nn.ConvTranspose1dOp(b.add(nn.CatOp(parts, 1)), basis, stride=(hop,)))
+    window = _window(b, node, size)
+    window = b.constant(np.ones(size, np.float32)) if window is None else window
+    square = reshape_to(b, arithmetic.multiply(b, window, window), (1, 1, size))
+    ones = b.expand(b.scalar(1.0, "float32"), (1, 1, frames))
+    spread = b.add(nn.ConvTranspose1dOp(ones, square, stride=(hop,)))
+    start = size // 2 if b.flag(node, "center", True) else 0
+    end = shape_of(signal)[2] - start
+    if node.argument("length") is not None:
+        end = start + b.integer(node, "length")
+    found, level = (_fit(b, item, 2, end) for item in (signal, spread))
+    found, level = (b.add(nn.SliceOp(item, 2, start, end)) for item in (found, level))
+    # Beyond the last frame torch has zeros.
+    level = b.add(nn.MaximumOp(level, b.scalar(1e-11, "float32")))
+    return reshape_to(b, arithmetic.divide(b, found, level), (*lead, end - start))

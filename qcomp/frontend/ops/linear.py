@@ -133,6 +133,13 @@ def addr(b: Builder, node: Node) -> Result:
     return _combined(b, node, times(b, _reshape(b, left, (*shape_of(left), 1)), right))
 
 
+@op("_int_mm.default")
+def int_mm(b: Builder, node: Node) -> Result:
+    """A product of bytes, summed in int32."""
+    left, right = (b.cast(b.tensor(node, name), "int32") for name in ("self", "mat2"))
+    return b.add(nn.MatmulOp(left, right))
+
+
 @op("linalg_multi_dot.default", "chain_matmul.default")
 def multi_dot(b: Builder, node: Node) -> Result:
     """A product of several matrices; the first and the last may be vectors."""

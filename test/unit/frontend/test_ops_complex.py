@@ -36,6 +36,13 @@ CASES: dict[str, Case] = {
         lambda x: (_spectrum(x, center=False), _spectrum(x[0], normalized=True), _spectrum(x, onesided=False)),
         (r(3, 40),),
     ),
+    "back again": (
+        lambda x: (
+            torch.istft(torch.stft(x, 16, 4, 12, WINDOW, return_complex=True) * 2, 16, 4, 12, WINDOW, length=40),
+            torch.istft(torch.stft(x, 8, return_complex=True, normalized=True), 8, normalized=True),
+        ),
+        (r(3, 40),),
+    ),
     "real transforms": (
         lambda x: (
             torch.view_as_real(torch.fft.rfft(x)), torch.fft.irfft(torch.fft.rfft(x), n=7), torch.fft.fft(x).real,

@@ -24,6 +24,7 @@ DIRECT: list[tuple[str, tuple[Any, ...]]] = [
         "aten._convolution.default",
         (r(1, 2, 5, 6), r(3, 2, 2, 3), None, [1, 2], [0, 1], [1, 1], False, [0, 0], 1, False, False, True, True),
     ),
+    ("aten._int_mm.default", (ints(19, 8).to(torch.int8), ints(8, 16).to(torch.int8))),
     ("aten._reshape_copy.default", (X, [3, 4])),
     ("aten._unsafe_view.default", (X, [4, -1])),
     ("aten.view_copy.default", (X, [3, 4])),
