@@ -31,6 +31,7 @@ _MUTATIONS = {
 
 def read_exported_program(program: ExportedProgram) -> Graph:
     """The program as a neutral graph. Raises QcompError for inputs, outputs or tensors of unsupported kinds."""
+    program = _without_subclasses(program)
     reader = FxReader(program.graph_module)
     inputs, constants = list[Input](), dict[str, Constant]()
     results: tuple[Argument, ...] = ()
@@ -58,6 +59,14 @@ def read_exported_program(program: ExportedProgram) -> Graph:
         out_tree=out_tree,
         argument_names=names,
     )
+
+
+def _without_subclasses(program: ExportedProgram) -> ExportedProgram:
+    """Tensor subclasses, such as torchao's quantized weights, become the tensors that they hold and ops on those."""
+    held = (*program.state_dict.values(), *program.constants.values())
+    tensors = (value.data for value in held if isinstance(value, torch.Tensor))
+    plain = all(type(tensor) is torch.Tensor for tensor in tensors)
+    return program if plain else cast(Any, program).run_decompositions({})
 
 
 def _input(

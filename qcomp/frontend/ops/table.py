@@ -41,7 +41,6 @@ def hint_for(target: str) -> str | None:
 _HINTS = {
     "wrap_with_autocast": "run_decompositions() of the exported program spells out the casts of autocast",
     "higher_order.": "of control flow torch.cond, while_loop, scan and map are supported",
-    "_int_mm": "torchao's Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8) gives linears on codes",
     "native_dropout": "call model.eval() before exporting",
     "bernoulli": "call model.eval() before exporting",
     "rand": "random ops have no place in inference: call model.eval() before exporting",
