@@ -19,15 +19,20 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qcomp.dialects.binding import check_sizes
 from qcomp.dialects.dim import is_symbolic, symbols_of
 from qcomp.dialects.dims import argument_names, sizes_of
+from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.dialects.specialize import specialize, symbols_in
 from qcomp.errors import QcompError
 from qcomp.transforms.base import Letter, QcompPass
 
 
 def resolve(module: ModuleOp, dims: Mapping[str, int]) -> dict[str, int]:
-    """Sizes by symbol, of names of symbols and places. Raises QcompError for names that mean no symbol of `module`."""
+    """Sizes by symbol, of names of symbols and places.
+
+    Raises QcompError for names that mean no symbol of `module` and sizes for which an op has no result.
+    """
     names = [symbol.name for symbol in symbols_in(module)]
     places = {place: name for op in module.walk() if isinstance(op, FuncOp) for place, name in _places(op)}
     values: dict[str, int] = {}
@@ -38,6 +43,7 @@ def resolve(module: ModuleOp, dims: Mapping[str, int]) -> dict[str, int]:
             raise QcompError(f"the program has no symbolic size {key}", code="option", hint=hint)
         if values.setdefault(name, size) != size:
             raise QcompError(f"two sizes for {name}: {values[name]} and {size}", code="option")
+    check_sizes([size for size in size_conditions(module) if values.keys() >= set(symbols_of([size]))], values)
     return values
 
 

@@ -15,6 +15,7 @@ from torch import nn
 from torch.export import Dim, export
 
 import qcomp
+from qcomp.backend.check import check_program
 
 AUTO = Dim.AUTO
 
@@ -187,3 +188,14 @@ def test_statistics_over_symbolic_images(dtype: torch.dtype, decomposed: bool):
         for found, expected in zip(artifact(x), wanted, strict=True):
             assert found.dtype == expected.dtype
             assert torch.allclose(found.float(), expected.float(), rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("function", [lambda x: x[0], lambda x: x.flatten().topk(4)[0], lambda x: x[2:] * 2])
+def test_sizes_that_are_fixed_are_checked_as_those_of_calls(function: Callable[[torch.Tensor], Any]):
+    program = export(Function(function), (torch.randn(5, 3),), dynamic_shapes={"x": {0: AUTO}})
+    for door in (qcomp.compile, check_program):
+        with pytest.raises(qcomp.QcompError, match=r"does not work for \w+ = 0") as found:
+            door(program, "generic", dims={"x.0": 0})
+        assert "pass" not in found.value.message
+    x = torch.randn(3, 3)
+    assert torch.equal(qcomp.compile(program, "generic", dims={"x.0": 3})(x), function(x))
