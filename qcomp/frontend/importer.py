@@ -389,11 +389,6 @@ class _Importer:
             return Tree()
         if isinstance(value, Ref):
             meta = cast(ScalarMeta, self.graph.values[value.name]).value
-            if isinstance(meta, Expr) and not meta.symbols() <= {*self.builder.symbols, *self.builder.bindable}:
-                raise QcompError(
-                    f"the output {value.name} is a number that depends on data", code="unsupported-output",
-                    hint="return the tensor that it is read from",
-                )  # fmt: skip
             return Tree("literal", value=meta.evaluate(self.builder.symbols) if isinstance(meta, Expr) else meta)
         if value is None or isinstance(value, bool | int | float | str):
             return Tree("literal", value=value)

@@ -166,7 +166,7 @@ def test_close(names: tuple[str, ...]) -> None:
         (lambda x: torch.view_as_real(x.to(torch.complex64).tan()), "aten.tan.default x1: of complex numbers"),
         (lambda x: x.unique(), "aten._unique2.default x1: makes a result whose size depends on data"),
         (lambda x: torch.zeros(x.sum().long().item() + 2), "computed by the program"),
-        (lambda x: x.max().item(), "the output .* is a number that depends on data"),
+        (lambda x: x.max().item(), "output x1: an output that is a number, zuf0"),
         (lambda x: x[x > 0], "aten.index.Tensor x1: "),
     ],
 )
@@ -174,7 +174,7 @@ def test_refused_by_name(body: Callable[..., Any], match: str) -> None:
     program = torch.export.export(Call(body), (r(2, 3, 4, 6),))
     with pytest.raises(QcompError, match=match) as caught:
         from_torch(program)
-    assert "; at eager.py:" in str(caught.value) or caught.value.code == "unsupported-output"
+    assert "; at eager.py:" in str(caught.value) or "output x1" in str(caught.value)
 
 
 def test_every_target_exists() -> None:
