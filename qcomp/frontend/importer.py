@@ -70,8 +70,8 @@ MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 
 
 _ITEMS = ("aten.item.default", "aten._local_scalar_dense.default")
-_PARTS = "return torch.view_as_real of it"
-_NUMBERS = "leave it out, or return a tensor in its place"
+_RETURN_PARTS = "return torch.view_as_real of it"
+_RETURN_TENSOR = "leave it out, or return a tensor in its place"
 
 
 class _Importer:
@@ -97,11 +97,11 @@ class _Importer:
             self._node(pure)
         for value in self.functional.outputs:
             if isinstance(value, Ref) and self.builder.is_complex(value.name):
-                self._refuse(Node(value.name, "output", (), ()), "complex outputs are not supported", _PARTS)
+                self._refuse(Node(value.name, "output", (), ()), "complex outputs are not supported", _RETURN_PARTS)
             elif isinstance(value, Ref) and isinstance(meta := graph.values.get(value.name), ScalarMeta):
                 if isinstance(meta.value, Expr) and not meta.value.symbols() <= set(symbols):
                     reason = f"an output that is a number, {meta.value}, is not supported"
-                    self._refuse(Node(value.name, "output", (), ()), reason, _NUMBERS)
+                    self._refuse(Node(value.name, "output", (), ()), reason, _RETURN_TENSOR)
 
     def _body(self, graph: Graph, block: Block, inputs: Sequence[SSAValue]) -> list[SSAValue]:
         """The nodes of a subgraph in `block`; see `Builder.body`."""

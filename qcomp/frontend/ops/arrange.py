@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from math import prod
 
@@ -17,10 +16,9 @@ from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.arithmetic import total
 from qcomp.frontend.ops.indexing import pick, static_shape, wrapped
-from qcomp.frontend.ops.operands import choose, compare, floating
 from qcomp.frontend.ops.scattering import scattered
 from qcomp.frontend.ops.shape import permute_to, reshape_to
-from qcomp.frontend.ops.split import axis_argument, common, pieces
+from qcomp.frontend.ops.split import axis_argument, common, joined, pieces
 from qcomp.frontend.ops.table import op
 
 
@@ -53,10 +51,6 @@ for _rank in (1, 2, 3):
     _register_at_least(_rank)
 
 
-def _joined(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    return values[0] if len(values) == 1 else b.add(nn.CatOp(list(values), axis))
-
-
 @op("hstack.default", "vstack.default", "row_stack.default", "dstack.default", "column_stack.default")
 def stacked(b: Builder, node: Node) -> Result:
     """Tensors beside, below or behind one another; column_stack takes vectors as columns."""
@@ -64,10 +58,10 @@ def stacked(b: Builder, node: Node) -> Result:
     if "column" in node.target:
         wide = [at_least(b, value, 1) for value in values]
         wide = [reshape_to(b, v, (*shape_of(v), 1)) if len(shape_of(v)) == 1 else v for v in wide]
-        return _joined(b, wide, 1)
+        return joined(b, wide, 1)
     rank, axis = {"h": (1, 1), "d": (3, 2)}.get(node.target.removeprefix("aten.")[0], (2, 0))
     wide = [at_least(b, value, rank) for value in values]
-    return _joined(b, wide, min(axis, len(shape_of(wide[0])) - 1))
+    return joined(b, wide, min(axis, len(shape_of(wide[0])) - 1))
 
 
 def _cut(b: Builder, value: SSAValue, axis: int, places: Sequence[int]) -> list[SSAValue]:
@@ -135,7 +129,7 @@ def block_diag(b: Builder, node: Node) -> Result:
         own = shape_of(value)[1]
         rows.append(b.add(nn.PadOp(value, (0, left), (0, width - left - own), 0.0)))
         left += own
-    return _joined(b, rows, 0)
+    return joined(b, rows, 0)
 
 
 @op("cartesian_prod.default")
@@ -148,22 +142,7 @@ def cartesian_prod(b: Builder, node: Node) -> Result:
         shape = [1] * len(sizes)
         shape[axis] = sizes[axis]
         columns.append(reshape_to(b, b.expand(reshape_to(b, value, shape), sizes), (prod(sizes), 1)))
-    return reshape_to(b, columns[0], (sizes[0],)) if len(columns) == 1 else _joined(b, columns, 1)
-
-
-@op("angle.default")
-def angle(b: Builder, node: Node) -> Result:
-    """pi where a real number is negative, 0 elsewhere; NaN stays."""
-    value = floating(b, b.tensor(node, "self"))
-    turned = choose(b, compare(b, "lt", value, 0.0), math.pi, 0.0, dtype_of(value))
-    return choose(b, compare(b, "ne", value, value), value, turned, dtype_of(value))
-
-
-@op("real.default", "conj_physical.default", "isreal.default")
-def real(b: Builder, node: Node) -> Result:
-    """A real tensor is its real part."""
-    value = b.tensor(node, "self")
-    return b.expand(b.scalar(True, "bool"), shape_of(value)) if "isreal" in node.target else value
+    return reshape_to(b, columns[0], (sizes[0],)) if len(columns) == 1 else joined(b, columns, 1)
 
 
 @op("put.default")
@@ -215,72 +194,6 @@ def fftshift(b: Builder, node: Node) -> Result:
             ends = (cut, shape[axis]), (0, cut)
             value = b.add(nn.CatOp([b.add(nn.SliceOp(value, axis, start, end)) for start, end in ends], axis))
     return value
-
-
-@op("trapezoid.dx", "trapz.dx", "trapezoid.x", "trapz.x", "cumulative_trapezoid.dx", "cumulative_trapezoid.x")
-def trapezoid(b: Builder, node: Node) -> Result:
-    """The area below the points, in all or up to each."""
-    from_x, name = node.argument("x") is not None, "y"
-    value = b.tensor(node, name)
-    axis = axis_argument(b, node, value, -1)
-    size = shape_of(value)[axis]
-    value = b.cast(value, "float32") if not dtype_of(value).startswith(("float", "bfloat")) else value
-
-    def ends(item: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
-        length = shape_of(item)[dim]
-        return b.add(nn.SliceOp(item, dim, 0, length - 1)), b.add(nn.SliceOp(item, dim, 1, length))
-
-    if size < 2:
-        raise QcompError("the area below fewer than two points is not supported", code="unsupported-op")
-    first, last = ends(value, axis)
-    area = b.add(nn.AddOp(first, last))
-    if from_x:
-        x = b.cast(b.tensor(node, "x"), dtype_of(value))
-        start, end = ends(x, axis if len(shape_of(x)) > 1 else 0)
-        steps = b.add(nn.SubOp(end, start))
-        if len(shape_of(x)) == 1:
-            steps = reshape_to(b, steps, (size - 1, *(1 for _ in shape_of(value)[axis + 1 :])))
-        area = b.add(nn.MulOp(area, steps))
-        factor = 0.5
-    else:
-        factor = b.real(node, "dx", 1.0) / 2
-    area = b.add(nn.MulOp(area, b.scalar(factor, dtype_of(value))))
-    return b.add(nn.ScanOp("add", area, axis)) if "cumulative" in node.target else total(b, area, [axis])
-
-
-@op("diff.default")
-def diff(b: Builder, node: Node) -> Result:
-    """Differences of neighbours, several times."""
-    value = b.tensor(node, "self")
-    axis, kind = axis_argument(b, node, value, -1), dtype_of(value)
-    parts = [b.optional(node, "prepend"), value, b.optional(node, "append")]
-    value = _joined(b, [part for part in parts if part is not None], axis)
-    for _ in range(b.integer(node, "n", 1)):
-        size = shape_of(value)[axis]
-        after = b.add(nn.SliceOp(value, axis, min(1, size), size))
-        before = b.add(nn.SliceOp(value, axis, 0, max(size - 1, 0)))
-        value = b.add(nn.BinaryFunctionOp.of("xor", after, before) if kind == "bool" else nn.SubOp(after, before))
-    return value
-
-
-@op("cross.default", "linalg_cross.default")
-def cross(b: Builder, node: Node) -> Result:
-    """The cross product of vectors of three along one dimension, by default the first of size 3."""
-    left, right = common(b, [b.tensor(node, "self"), b.tensor(node, "other")])
-    shape = broadcast_shapes(shape_of(left), shape_of(right))
-    if node.argument("dim") is None:
-        axis = -1 if "linalg" in node.target else shape.index(3)
-    else:
-        axis = b.integer(node, "dim")
-    axis = axis_of(axis, len(shape))
-    left, right = b.expand(left, shape), b.expand(right, shape)
-
-    def turned(value: SSAValue, places: Sequence[int]) -> SSAValue:
-        return pick(b, value, b.constant(np.array(places, np.int64), "int64"), axis)
-
-    plus = b.add(nn.MulOp(turned(left, (1, 2, 0)), turned(right, (2, 0, 1))))
-    minus = b.add(nn.MulOp(turned(left, (2, 0, 1)), turned(right, (1, 2, 0))))
-    return b.add(nn.SubOp(plus, minus))
 
 
 @op("adjoint.default", "mH.default", "matrix_H.default")

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
-from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Complex, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.operands import function, unary
@@ -296,8 +296,3 @@ def product(b: Builder, left: Complex, right: Complex) -> Complex:
         raise QcompError("of complex vectors is not supported", code="unsupported-op")
     dots = [b.add(nn.MatmulOp(one, other)) for one, other in ((a, d), (c, e), (a, e), (c, d))]
     return Complex(arithmetic.subtract(b, *dots[:2]), arithmetic.add(b, *dots[2:]))
-
-
-def last_axis(b: Builder, value: SSAValue, dim: int) -> int:
-    """`dim` counted from 0."""
-    return axis_of(dim, len(shape_of(value)))

@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Complex, Result, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import FloatArray, Node, Ref
 from qcomp.frontend.ops import arithmetic
-from qcomp.frontend.ops.complexes import complex_op, last_axis, scaled, self_of
+from qcomp.frontend.ops.complexes import complex_op, scaled, self_of
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 
 MAX_LENGTH = 4096
@@ -98,7 +98,7 @@ def _normal(b: Builder, value: Complex | SSAValue, mode: int, count: int) -> Com
 @complex_op("_fft_r2c.default", makes=True)
 def _fft_r2c(b: Builder, node: Node) -> Result:
     value = b.tensor(node, "self")
-    axes = [last_axis(b, value, dim) for dim in b.integers(node, "dim")]
+    axes = [axis_of(dim, len(shape_of(value))) for dim in b.integers(node, "dim")]
     result = _from_real(b, value, axes[-1], b.flag(node, "onesided"))
     for axis in axes[:-1]:
         result = _full(b, result, axis, False)
@@ -109,7 +109,7 @@ def _fft_r2c(b: Builder, node: Node) -> Result:
 @complex_op("_fft_c2c.default")
 def _fft_c2c(b: Builder, node: Node) -> Result:
     value = self_of(b, node)
-    axes = [last_axis(b, value.real, dim) for dim in b.integers(node, "dim")]
+    axes = [axis_of(dim, len(shape_of(value.real))) for dim in b.integers(node, "dim")]
     count = math.prod(shape_of(value.real)[axis] for axis in axes)
     for axis in axes:
         value = _full(b, value, axis, not b.flag(node, "forward"))
@@ -119,7 +119,7 @@ def _fft_c2c(b: Builder, node: Node) -> Result:
 @complex_op("_fft_c2r.default")
 def _fft_c2r(b: Builder, node: Node) -> Result:
     value, size = self_of(b, node), b.integer(node, "last_dim_size")
-    axes = [last_axis(b, value.real, dim) for dim in b.integers(node, "dim")]
+    axes = [axis_of(dim, len(shape_of(value.real))) for dim in b.integers(node, "dim")]
     count = size * math.prod(shape_of(value.real)[axis] for axis in axes[:-1])
     for axis in axes[:-1]:
         value = _full(b, value, axis, True)
@@ -146,7 +146,7 @@ def _axes(b: Builder, node: Node, value: SSAValue) -> tuple[list[int], list[int]
         dims = tuple(range(-len(given), 0))
     else:
         dims = {"2": (-2, -1), "n": tuple(range(len(shape_of(value))))}.get(node.target.split(".")[1][-1], (-1,))
-    return [last_axis(b, value, dim) for dim in dims], given
+    return [axis_of(dim, len(shape_of(value))) for dim in dims], given
 
 
 @complex_op(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from qcomp.dialects import nn
@@ -175,3 +177,18 @@ def glu(b: Builder, node: Node) -> Result:
     size = shape_of(value)[axis]
     first, second = (b.add(nn.SliceOp(value, axis, start, start + size // 2)) for start in (0, size // 2))
     return product(b, first, b.add(nn.SigmoidOp(second)))
+
+
+@op("angle.default")
+def angle(b: Builder, node: Node) -> Result:
+    """pi where a real number is negative, 0 elsewhere; NaN stays."""
+    value = floating(b, b.tensor(node, "self"))
+    turned = choose(b, compare(b, "lt", value, 0.0), math.pi, 0.0, dtype_of(value))
+    return choose(b, compare(b, "ne", value, value), value, turned, dtype_of(value))
+
+
+@op("real.default", "conj_physical.default", "isreal.default")
+def real(b: Builder, node: Node) -> Result:
+    """A real tensor is its real part."""
+    value = b.tensor(node, "self")
+    return b.expand(b.scalar(True, "bool"), shape_of(value)) if "isreal" in node.target else value

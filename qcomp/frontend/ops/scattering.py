@@ -22,15 +22,17 @@ _REDUCTIONS = {
 }  # fmt: skip
 
 
-def accumulate_at(b: Builder, node: Node, reduce: str) -> SSAValue:
-    """index_put that combines."""
-    base = b.tensor(node, "self")
-    dtype = dtype_of(base)
+def put_at(b: Builder, node: Node, base: SSAValue, accumulate: bool) -> SSAValue:
+    """`values` put, or added, where the index tensors of an index_put point to."""
     found = Indexed(b, node, base)
-    values = b.expand(b.cast(b.tensor(node, "values"), dtype), found.shape)
+    values = b.expand(b.cast(b.tensor(node, "values"), dtype_of(base)), found.shape)
     count = prod(found.grid)
     source = reshape_to(b, values, (*found.sizes[: found.first], count, *found.sizes[found.last :]))
-    return found.parted(scattered(b, found.joined(base), found.number, source, found.first, reduce))
+    joined = found.joined(base)
+    if accumulate:
+        return found.parted(scattered(b, joined, found.number, source, found.first, "add"))
+    indices = reshape_to(b, found.number, (count,))
+    return found.parted(b.add(nn.IndexCopyOp(joined, source, indices, found.first)))
 
 
 def scattered(

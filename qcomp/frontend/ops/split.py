@@ -147,13 +147,18 @@ def common(b: Builder, values: Sequence[SSAValue]) -> list[SSAValue]:
     return [b.cast(value, dtype) for value in values]
 
 
+def joined(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """`values` one after another along `axis`."""
+    return values[0] if len(values) == 1 else b.add(nn.CatOp(list(values), axis))
+
+
 @op("cat.default", "concat.default", "concatenate.default")
 def cat(b: Builder, node: Node) -> Result:
     """Tensors one after another; torch skips 1-d tensors without elements, whatever the others' rank."""
     everything = common(b, b.tensors(node, "tensors"))
     values = [value for value in everything if shape_of(value) != (0,)] or everything[:1]
     axis = axis_argument(b, node, values[0])
-    return values[0] if len(values) == 1 else b.add(nn.CatOp(values, axis))
+    return joined(b, values, axis)
 
 
 @op("stack.default")
@@ -163,7 +168,7 @@ def stack(b: Builder, node: Node) -> Result:
     shape = shape_of(values[0])
     axis = axis_of(b.integer(node, "dim", 0), len(shape) + 1)
     wide = [reshape_to(b, value, (*shape[:axis], 1, *shape[axis:])) for value in values]
-    return wide[0] if len(wide) == 1 else b.add(nn.CatOp(wide, axis))
+    return joined(b, wide, axis)
 
 
 @op("embedding.default")

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.nn.base import broadcast_shapes, ints
+from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.masks import mask_of, put_by_mask
-from qcomp.frontend.ops.scattering import accumulate_at
+from qcomp.frontend.ops.scattering import put_at
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import HANDLERS, op
 
@@ -137,44 +135,7 @@ def index_copy(b: Builder, node: Node) -> Result:
 @op("index_put.default", "_unsafe_index_put.default")
 def index_put(b: Builder, node: Node) -> Result:
     """`values` where index tensors point to: the dimensions that they index become one, and they one index into it."""
-    base, listed, masked = b.tensor(node, "self"), node.argument("indices"), mask_of(b, node)
+    base, masked = b.tensor(node, "self"), mask_of(b, node)
     if masked is not None:
         return put_by_mask(b, base, *masked, b.tensor(node, "values"), b.flag(node, "accumulate"))
-    if b.flag(node, "accumulate"):
-        return accumulate_at(b, node, "add")
-    parts = listed if isinstance(listed, tuple) else ()
-    found = {axis: b.plain(b.of(part)) for axis, part in enumerate(parts) if isinstance(part, Ref)}
-    if not found:
-        raise QcompError("index_put without indices is not supported", code="unsupported-op")
-    rank, axes = len(shape_of(base)), list(found)
-    adjacent = axes == list(range(axes[0], axes[-1] + 1))
-    first = axes[0] if adjacent else 0
-    rest = [axis for axis in range(rank) if axis not in axes]
-    order = [*rest[:first], *axes, *rest[first:]]
-    moved = permute_to(b, base, order)
-    sizes = shape_of(moved)
-    last = first + len(axes)
-    grid = reduce(broadcast_shapes, map(shape_of, found.values()))
-    flat = reshape_to(b, moved, (*sizes[:first], prod(sizes[first:last]), *sizes[last:]))
-    values = b.cast(b.tensor(node, "values"), dtype_of(base))
-    values = b.expand(values, (*sizes[:first], *grid, *sizes[last:]))
-    source = reshape_to(b, values, (*sizes[:first], prod(grid), *sizes[last:]))
-    indices = reshape_to(b, _linear(b, list(found.values()), sizes[first:last], grid), (prod(grid),))
-    written = reshape_to(b, b.add(nn.IndexCopyOp(flat, source, indices, first)), sizes)
-    return permute_to(b, written, [order.index(axis) for axis in range(rank)])
-
-
-def _linear(b: Builder, indices: Sequence[SSAValue], sizes: Sequence[int], grid: Sequence[int]) -> SSAValue:
-    """Row-major numbers of the elements that `indices` point to; negative ones count from the end."""
-    total: SSAValue | None = None
-    for index, size in zip(indices, sizes, strict=True):
-        number = b.cast(index, "int64")
-        negative = b.add(nn.MaximumOp(b.add(nn.MinimumOp(number, b.scalar(0, "int64"))), b.scalar(-1, "int64")))
-        wrapped = b.add(nn.SubOp(number, b.add(nn.MulOp(negative, b.scalar(size, "int64")))))
-        spread = b.expand(wrapped, grid)
-        if total is None:
-            total = spread
-        else:
-            total = b.add(nn.AddOp(b.add(nn.MulOp(total, b.scalar(size, "int64"))), spread))
-    assert total is not None
-    return total
+    return put_at(b, node, base, b.flag(node, "accumulate"))

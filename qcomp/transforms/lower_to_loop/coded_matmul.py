@@ -25,14 +25,12 @@ from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, MemRef, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue, Operands, apply_epilogue
-from qcomp.transforms.lower_to_loop.packed_matmul import batch_loops, lower_packed, own_batch
+from qcomp.transforms.lower_to_loop.matrices import batch_loops, own_batch, strips
+from qcomp.transforms.lower_to_loop.packed_matmul import lower_packed
 from qcomp.transforms.lower_to_loop.row_sums import CodedMatmul, lower_row_sums
-from qcomp.transforms.lower_to_loop.tiles import Tile, regions
 
 _PLAIN_LANES = 4
 """Columns that plain code accumulates together."""
-_ROWS = 8
-"""Rows done together."""
 _LARGEST = 2**31 - 1
 
 
@@ -92,20 +90,12 @@ class _Strips:
         self.epilogue.load_scalars(b, spec.epilogue, use)
 
     def emit(self) -> None:
-        lanes = self.spec.lanes
+        b, lanes = self.b, self.spec.lanes
         whole = self.columns // lanes * lanes
         if whole != 0:
-            self._columns(0, whole, None)
+            strips(b, lanes, self.rows, (0, whole), None, self._strip)
         if self.columns != whole:
-            self._columns(whole, self.columns, self.columns - whole)
-
-    def _columns(self, first: int, last: int, valid: int | None) -> None:
-        b, lanes = self.b, self.spec.lanes
-        step = lanes if valid is None or is_symbolic(valid) else last - first
-        with b.loop(first, last, step, kind="parallel") as column:
-            for region in regions(Tile(1, _ROWS, 1), 1, self.rows):
-                with b.loop(region.left, region.right, region.columns, kind="parallel") as row:
-                    self._strip(row.index, column.index, region.columns, valid)
+            strips(b, lanes, self.rows, (whole, self.columns), self.columns - whole, self._strip)
 
     def _strip(self, row: Index, column: Index, rows: int, valid: int | None) -> None:
         spec, b, shape, last = self.spec, self.b, (self.spec.lanes,), len(self.spec.result) - 1

@@ -34,7 +34,7 @@ from qcomp.transforms.lower_to_loop.convolution import call_contraction, packed_
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.halves import half_of
-from qcomp.transforms.lower_to_loop.packed_matmul import batch_loops, own_batch
+from qcomp.transforms.lower_to_loop.matrices import batch_loops, own_batch, strips
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, nominal, regions
 from qcomp.transforms.lower_to_loop.weighted import Task, in_arena, start_values
@@ -42,8 +42,6 @@ from qcomp.transforms.lower_to_loop.whole_matmul import lower_whole_matmul
 
 _PLAIN_LANES, _PLAIN_TILE = 4, Tile(1, 2, 1)
 """Columns and rows that plain code accumulates together."""
-_ROWS = 8
-"""Rows done together where columns fill no register."""
 
 
 @dataclass(frozen=True)
@@ -245,13 +243,7 @@ class _Body:
         b.store(inner.results[0], self.use["y"], [*self.batch, row, column], over, steps)
 
     def _strips(self, first: int, last: int, valid: int | None) -> None:
-        """Columns a register at a time, or what is left of one, a few rows together."""
-        b, lanes = self.b, self.spec.lanes
-        step = lanes if valid is None or is_symbolic(valid) else last - first
-        with b.loop(first, last, step, kind="parallel") as column:
-            for region in regions(Tile(1, _ROWS, 1), 1, self.rows):
-                with b.loop(region.left, region.right, region.columns, kind="parallel") as row:
-                    self._strip(row.index, column.index, region.columns, valid)
+        strips(self.b, self.spec.lanes, self.rows, (first, last), valid, self._strip)
 
     def _strip(self, row: Index, column: Index, rows: int, valid: int | None) -> None:
         spec, b, rank = self.spec, self.b, len(self.spec.result)

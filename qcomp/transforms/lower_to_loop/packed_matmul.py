@@ -27,6 +27,7 @@ from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, MemRef, finish, kernel
 from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Operands, apply_epilogue
+from qcomp.transforms.lower_to_loop.matrices import batch_loops, flat, own_batch
 from qcomp.transforms.lower_to_loop.row_sums import CodedMatmul, lower_row_sums
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, regions
 from qcomp.transforms.lower_to_loop.weighted import in_arena
@@ -267,23 +268,3 @@ class _Product:
             part = b.load(self.use["rows"], spot, shape, (last,) * 3, (1, 0, 0))
             acc = b.add(arith.SubiOp(acc, part))
         return acc
-
-
-def batch_loops(b: Builder, stack: ExitStack, sizes: Sequence[int]) -> list[Index]:
-    """Open loops over batch dimensions."""
-    return [
-        stack.enter_context(b.loop(0, size, kind="parallel")).index if size != 1 else Index() for size in sizes
-    ]  # fmt: skip
-
-
-def own_batch(sizes: tuple[int, ...], batch: Sequence[Index]) -> list[Index | int]:
-    """The batch indices of an operand with these batch sizes."""
-    return [0 if size == 1 else index for size, index in zip(sizes, batch, strict=True)]
-
-
-def flat(sizes: tuple[int, ...], batch: Sequence[Index]) -> Index:
-    """Which matrix of an operand with these batch sizes it is, in row-major order."""
-    found = Index()
-    for size, index in zip(sizes, own_batch(sizes, batch), strict=True):
-        found = found * size + index
-    return found
