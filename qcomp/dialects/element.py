@@ -29,7 +29,6 @@ from qcomp.errors import QcompError
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 ui16 = IntegerType(16, Signedness.UNSIGNED)
-ui32 = IntegerType(32, Signedness.UNSIGNED)
 
 _FLOATS: dict[type[Attribute], str] = {
     Float16Type: "float16",

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, IntegerType, StringAttr, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -286,6 +286,3 @@ def require_positive_divisors(indices: AffineMap) -> None:
 def constant_map(*values: int) -> AffineMap:
     """The map without operands whose results are `values`."""
     return AffineMap(0, 0, tuple(AffineExpr.constant(value) for value in values))
-
-
-Types = Sequence[Attribute]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, TensorType, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -41,8 +41,6 @@ from qcomp.dialects.nn.base import (
     shape,
     tensor,
 )
-
-Ints = DenseArrayBase[IntegerType]
 
 
 class WeightedOp(RoleOp):
