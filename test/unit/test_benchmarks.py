@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from qcomp.backend.target import AVX512VNNI, runs_here
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tools.benchmark import layers  # noqa: E402
 from tools.benchmark.importing import measure  # noqa: E402
 from tools.benchmark.kernels import RESNET50, emit_case  # noqa: E402
 from tools.benchmark.profile import profile  # noqa: E402
@@ -46,6 +48,34 @@ def test_profile(in_turn: bool) -> None:
     assert names[-1].startswith("dequantize")
     assert all(0 < seconds < 1 for _, seconds in found.steps)
     assert (found.peak > 1e10) == (target == "native")
+
+
+class Steps(torch.nn.Module):
+    """Two states, a branch, and a size that is a symbol."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+        self.register_buffer("last", torch.ones(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total.add_(x[0])
+        self.last.mul_(self.total.sum())
+        return torch.cond(self.last.sum() > 0, lambda x: x.exp() + 1, lambda x: x * 2, (x,)) * self.total
+
+
+def test_layers_of_a_program_with_states_branches_and_symbols(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    x = torch.ones(4, 3)
+    steps = torch.export.export(Steps(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("rows", min=2, max=9)}})
+    torch.export.save(steps, tmp_path / "steps.pt2")
+    program = str(tmp_path / "steps.pt2")
+    options = Namespace(program=program, target="generic", size=5, seconds=0.01, cc=["gcc"], flags="-O1")
+    assert layers.run(options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines if line.endswith("%")]
+    assert "if" in names and not {"const", "}", "else"} & {*names}, lines
+    times = [float(line.split()[1]) for line in lines if line.endswith("%")]
+    assert len(times) > 4 and all(0 <= time < 100 for time in times), lines
 
 
 def test_command_line() -> None:

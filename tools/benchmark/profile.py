@@ -2,7 +2,8 @@
 """Times of the single kernel calls of an emitted program, and the machine's peak, from one C program.
 
 The program includes NAME.c, whose kernels are static, and runs the statements of NAME_run one by one: each many times
-in a row, or all in turn as in an inference. It asks for SCHED_FIFO, so that other processes do not show in the times.
+in a row, or all in turn as in an inference. A branch or loop is one statement; variables that statements share are
+computed before. It asks for SCHED_FIFO, so that other processes do not show in the times.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import re
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from qcomp.backend.emit_c import CProgram
 from qcomp.backend.weights import assembler_weights
+from qcomp.dialects.dim import substitute
 from qcomp.dialects.loop import memref_bytes
 from qcomp.errors import QcompError
 
@@ -73,7 +76,7 @@ int main(void) {
     for (int repeat = 0; repeat < 5 || now() < end; ++repeat)
       for (int i = 0; i < STEPS; ++i) {
         const double begin = now();
-        step(i, POINTERS);
+        step(i, ARGUMENTS);
         const double time = now() - begin;
         if (time < best[i]) best[i] = time;
       }
@@ -82,7 +85,7 @@ int main(void) {
       const double end = now() + SECONDS;
       for (int repeat = 0; repeat < 10 || now() < end; ++repeat) {
         const double begin = now();
-        step(i, POINTERS);
+        step(i, ARGUMENTS);
         const double time = now() - begin;
         if (time < best[i]) best[i] = time;
       }
@@ -106,9 +109,18 @@ class Profile:
     alone: bool
 
 
-def profile(program: CProgram, compiler: str, flags: str, seconds: float, in_turn: bool = False) -> Profile:
-    """Build and run. seconds: for each step, or with `in_turn` for all of them. Raises QcompError when it fails."""
-    calls = _calls(program)
+def profile(
+    program: CProgram, compiler: str, flags: str, seconds: float, in_turn: bool = False,
+    sizes: Mapping[str, int] | None = None,
+) -> Profile:  # fmt: skip
+    """Build and run. seconds: for each step, or with `in_turn` for all of them. sizes: of all symbols, in order.
+
+    Raises QcompError when it fails.
+    """
+    statements = _statements(program)
+    shared = [text for text in statements if text.startswith("const ")]
+    calls = [text for text in statements if not text.startswith(("const ", "(void)"))]
+    macros = {"STEPS": len(calls), "SECONDS": seconds, "IN_TURN": int(in_turn), **_memory(program, sizes or {})}
     with tempfile.TemporaryDirectory(prefix="qcomp-bench-") as name:
         folder = Path(name)
         weights = assembler_weights(program.name, program.constants)
@@ -116,40 +128,51 @@ def profile(program: CProgram, compiler: str, flags: str, seconds: float, in_tur
         (folder / f"{program.name}.h").write_text(program.header)
         (folder / f"{program.name}.bin").write_bytes(weights.data)
         (folder / "weights.S").write_text(weights.source)
-        (folder / "main.c").write_text(_source(program, calls, seconds, in_turn))
+        (folder / "main.c").write_text(_source(program, shared, calls, macros))
         _run([*shlex.split(compiler), *shlex.split(flags), "main.c", "weights.S", "-o", "main"], folder)
         alone, peak, *times = _run(["./main"], folder).split()
-    names = [call.split("(", 1)[0] for call in calls]
+    names = [call.split("(", 1)[0].strip() for call in calls]
     return Profile(list(zip(names, map(float, times), strict=True)), float(peak), alone == "1")
 
 
-def _calls(program: CProgram) -> list[str]:
-    """The statements of NAME_run."""
+def _statements(program: CProgram) -> list[str]:
+    """The statements of NAME_run; one with braces ends where they do."""
     body = re.search(rf"^void {program.name}_run\([^{{]*\{{(.*?)^\}}", program.source, re.M | re.S)
     if body is None:
         raise QcompError(f"{program.name}_run is not in the source", code="benchmark")
-    text = re.sub(r"/\*.*?\*/", "", body[1], flags=re.S)
-    calls = [" ".join(part.split()) for part in text.split(";") if part.strip()]
-    return [call for call in calls if not call.startswith("(void)")]
+    found, text, depth = list[str](), "", 0
+    for token in re.findall(r"[{};]|[^{};]+", re.sub(r"/\*.*?\*/", "", body[1], flags=re.S)):
+        if depth == 0 and text.endswith("}") and not token.split()[:1] == ["else"]:
+            found, text = [*found, text], ""
+        text += " ".join(token.split()) + " " * token[-1:].isspace()
+        depth += {"{": 1, "}": -1}.get(token, 0) + token.count("(") - token.count(")")
+        if depth == 0 and token == ";":
+            found, text = [*found, text], ""
+    return [text for text in [*found, text] if text.strip()]
 
 
-def _source(program: CProgram, calls: list[str], seconds: float, in_turn: bool) -> str:
+def _memory(program: CProgram, sizes: Mapping[str, int]) -> dict[str, str]:
+    """What is allocated before the steps, and what they are given: numbers, inputs and outputs, state, arena."""
+    ports = [arg for arg in program.arguments if arg.role not in ("arena", "state")]
+    blocks = [substitute(memref_bytes(arg.type), sizes) for arg in ports]
+    blocks += [program.state_bytes] * (program.state_bytes > 0)
+    blocks.append(max(substitute(program.arena_bytes, sizes), 1))
+    allocate = "".join(f"void *p{index} = filled({size});" for index, size in enumerate(blocks))
+    if program.state_bytes:
+        allocate += f"{program.name}_init(p{len(ports)});"
+    arguments = [*map(str, sizes.values()), *(f"p{index}" for index in range(len(blocks)))]
+    return {"ALLOCATE": allocate, "ARGUMENTS": ", ".join(arguments)}
+
+
+def _source(program: CProgram, shared: Sequence[str], calls: Sequence[str], macros: Mapping[str, object]) -> str:
     head = "#define _GNU_SOURCE\n#include <sched.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
     if "dpbusd" in program.source:
         head += "#define DOT\n"
     prototype = re.search(rf"{program.name}_run\((.*?)\);", program.header, re.S)
     assert prototype is not None
-    cases = "\n".join(f"    case {index}: {call}; break;" for index, call in enumerate(calls))
-    step = f"static void step(int which, {prototype[1]}) {{\n  switch (which) {{\n{cases}\n  }}\n}}"
-    sizes = [memref_bytes(arg.type) for arg in program.arguments if arg.role != "arena"]
-    sizes.append(max(program.arena_bytes, 1))
-    macros = {
-        "STEPS": len(calls),
-        "SECONDS": seconds,
-        "IN_TURN": int(in_turn),
-        "ALLOCATE": "".join(f"void *p{index} = filled({size});" for index, size in enumerate(sizes)),
-        "POINTERS": ", ".join(f"p{index}" for index in range(len(sizes))),
-    }
+    cases = "\n".join(f"    case {index}: {call} break;" for index, call in enumerate(calls))
+    computed = "".join(f"  {text}\n" for text in shared)
+    step = f"static void step(int which, {prototype[1]}) {{\n{computed}  switch (which) {{\n{cases}\n  }}\n}}"
     defines = "".join(f"#define {name} {value}\n" for name, value in macros.items())
     return "\n".join([head + f'#include "{program.name}.c"', _MAIN, _peak_source(), step, defines, _LOOP])
 

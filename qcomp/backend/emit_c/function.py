@@ -18,19 +18,12 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineDimExpr,
-    AffineExpr,
-    AffineMap,
-    AffineSymExpr,
-)
+from xdsl.ir.affine import AffineMap
 
 from qcomp.backend.emit_c.isa import Isa, c_type, is_tile, number_literal, scalar_constant
+from qcomp.backend.emit_c.sizes import SizeNames, atom_text, linear, linear_text, merge, row_major, size_text, times
 from qcomp.dialects import loop
-from qcomp.dialects.dim import Atom, Dim, is_symbolic
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import sizes_of
 from qcomp.errors import QcompError
 
@@ -44,14 +37,16 @@ class FunctionEmitter:
     """Emits the statements of a function.
 
     names: the C expressions of its buffer arguments; symbols: of its symbols; callees: the symbols of each function.
+    size_names: local variables for sizes, which else are spelled out.
     """
 
     def __init__(
         self, isa: Isa, names: dict[SSAValue, str], indent: int = 1, symbols: Mapping[str, str] | None = None,
-        callees: Mapping[str, Sequence[str]] | None = None,
+        callees: Mapping[str, Sequence[str]] | None = None, size_names: SizeNames | None = None,
     ):  # fmt: skip
         self.isa = isa
         self.symbols = dict(symbols or {})
+        self._size_names = size_names
         self.callees = callees or {}
         self.lines: list[str] = []
         self.buffers = dict(names)
@@ -65,6 +60,9 @@ class FunctionEmitter:
         """The lines of the body of `func`."""
         self._block(func.body.block)
         return without_unused(self.lines)
+
+    def _size(self, size: int) -> str:
+        return size_text(size, self.symbols) if self._size_names is None else self._size_names.text(size)
 
     def line(self, text: str) -> None:
         """Add a line at the current indentation."""
@@ -111,12 +109,12 @@ class FunctionEmitter:
             case CallOp():
                 self._call(op)
             case loop.SizeOp():
-                self._define(op.result, [size_text(op.size, self.symbols)])
+                self._define(op.result, [self._size(op.size)])
             case _:
                 self._elementwise(op)
 
     def _part(self, op: loop.PartOp) -> None:
-        stride = size_text(math.prod(sizes_of(op.result.type)), self.symbols)
+        stride = self._size(math.prod(sizes_of(op.result.type)))
         self.buffers[op.result] = f"({self.buffers[op.source]} + {self._scalar(op.index)} * {stride})"
 
     def _multiply_add(self, op: loop.MultiplyAddOp) -> None:
@@ -133,7 +131,7 @@ class FunctionEmitter:
 
     def _call(self, op: CallOp) -> None:
         callee = op.callee.root_reference.data
-        sizes = [_atom_text(name, self.symbols) for name in self.callees.get(callee, ())]
+        sizes = [atom_text(name, self.symbols) for name in self.callees.get(callee, ())]
         self.line(f"{callee}({', '.join([*sizes, *(self.buffers[value] for value in op.arguments)])});")
 
     def _elementwise(self, op: Operation) -> None:
@@ -155,7 +153,7 @@ class FunctionEmitter:
     def _picked(self, count: int, place: int, unit: str, number: str) -> str:
         """`unit` if `place` is below `count`, else `number`."""
         if is_symbolic(count):
-            return f"({place} < {size_text(count, self.symbols)} ? {unit} : {number})"
+            return f"({place} < {self._size(count)} ? {unit} : {number})"
         return unit if place < count else number
 
     def _reduce(self, op: loop.ReduceOp) -> None:
@@ -295,13 +293,13 @@ class FunctionEmitter:
             sum((move * place for place, move in zip(places, moves, strict=False)), constant)
             for places in itertools.product(*grid)
         ]
-        addresses = [pointer if offset == 0 else f"{pointer} + {size_text(offset, self.symbols)}" for offset in offsets]
-        inner = [size_text(move, self.symbols) if is_symbolic(move) else move for move in moves[len(moves) - held :]]
+        addresses = [pointer if offset == 0 else f"{pointer} + {self._size(offset)}" for offset in offsets]
+        inner = [self._size(move) if is_symbolic(move) else move for move in moves[len(moves) - held :]]
         return addresses, tuple(inner) if held else (), self._count(valid)
 
     def _count(self, valid: int | None) -> Count:
         """A valid count as a number, or when it depends on symbols as C text."""
-        return size_text(valid, self.symbols) if valid is not None and is_symbolic(valid) else valid
+        return self._size(valid) if valid is not None and is_symbolic(valid) else valid
 
     def _load(self, op: loop.LoadOp) -> None:
         addresses, strides, valid = self._address(op, op.result)
@@ -344,7 +342,7 @@ class FunctionEmitter:
         kind = op.result.type
         source = cast(MemRefType[Attribute], op.source.type)
         offset = op.bytes_before // loop.element_bytes(source.element_type)
-        text = self.buffers[op.source] + ("" if offset == 0 else f" + {size_text(offset, self.symbols)}")
+        text = self.buffers[op.source] + ("" if offset == 0 else f" + {self._size(offset)}")
         if kind.element_type != source.element_type:
             text = f"({c_type(kind.element_type)} *)(void *)({text})"
         self.buffers[op.result] = text
@@ -393,101 +391,3 @@ def without_unused(lines: Sequence[str]) -> list[str]:
             used.update(_NAME.findall(line))
             kept.append(line)
     return kept[::-1]
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Element strides of a row-major buffer."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-def linear(expr: AffineExpr, names: Sequence[str], dims: int = 0) -> tuple[dict[str, int], int]:
-    """`expr` as factors of C expressions and a constant. Operands are never negative where they are divided."""
-    match expr:
-        case AffineConstantExpr():
-            return {}, expr.value
-        case AffineSymExpr():
-            return _name(names[dims + expr.position])
-        case AffineBinaryOpExpr():
-            left, left_constant = linear(expr.lhs, names, dims)
-            right, right_constant = linear(expr.rhs, names, dims)
-            if expr.kind == AffineBinaryOpKind.Add:
-                merged = dict(left)
-                for name, factor in right.items():
-                    merged[name] = merged.get(name, 0) + factor
-                return merged, left_constant + right_constant
-            if expr.kind == AffineBinaryOpKind.Mul and (not right or not left):
-                factor, terms, constant = (right_constant, left, left_constant) if not right else (
-                    left_constant, right, right_constant
-                )  # fmt: skip
-                return {name: factor * value for name, value in terms.items()}, factor * constant
-            return _divided(expr.kind, linear_text(left, left_constant), right_constant)
-        case _:
-            return _name(names[cast(AffineDimExpr, expr).position])
-
-
-def _name(text: str) -> tuple[dict[str, int], int]:
-    return ({}, int(text)) if text.lstrip("-").isdigit() else ({text: 1}, 0)
-
-
-def _divided(kind: AffineBinaryOpKind, text: str, divisor: int) -> tuple[dict[str, int], int]:
-    match kind:
-        case AffineBinaryOpKind.FloorDiv:
-            return _name(f"(({text}) / {divisor})")
-        case AffineBinaryOpKind.CeilDiv:
-            return _name(f"(({text} + {divisor - 1}) / {divisor})")
-        case AffineBinaryOpKind.Mod:
-            return _name(f"(({text}) % {divisor})")
-        case _:
-            raise QcompError(f"index expression {text} is not affine", code="emit")
-
-
-def linear_text(terms: dict[str, int], constant: int) -> str:
-    """A linear expression as C text."""
-    parts = [name if factor == 1 else f"{factor} * {name}" for name, factor in terms.items() if factor]
-    if constant or not parts:
-        parts.append(str(constant))
-    return " + ".join(parts).replace("+ -", "- ")
-
-
-def size_text(size: int, symbols: Mapping[str, str]) -> str:
-    """A size as a C expression over the C names of symbols, in parentheses where it is a sum."""
-    if not isinstance(size, Dim):
-        return str(size)
-    text = linear_text(
-        {
-            " * ".join(_atom_text(atom, symbols) for atom in monomial): factor
-            for monomial, factor in size.terms
-            if monomial
-        },
-        sum(factor for monomial, factor in size.terms if not monomial),
-    )
-    return f"({text})" if len(size.terms) > 1 else text
-
-
-def _atom_text(atom: Atom, symbols: Mapping[str, str]) -> str:
-    if isinstance(atom, str):
-        if atom not in symbols:
-            raise QcompError(f"no input gives the size of {atom}", code="emit")
-        return symbols[atom]
-    first, second = (size_text(arg, symbols) for arg in atom.args)
-    if atom.name == "floordiv":
-        return f"floor_divide({first}, {second})"
-    return f"({first} {'>' if atom.name == 'max' else '<'} {second} ? {first} : {second})"
-
-
-def times(terms: Mapping[str, int], constant: int, stride: int, symbols: Mapping[str, str]) -> dict[str, int]:
-    """A linear expression times a stride that depends on symbols."""
-    assert isinstance(stride, Dim)
-    found: dict[str, int] = {}
-    for monomial, by in stride.terms:
-        size = " * ".join(_atom_text(atom, symbols) for atom in monomial)
-        for name, factor in {**terms, "": constant}.items():
-            text = " * ".join(part for part in (name, size) if part)
-            merge(found, {text or "1": factor * by})
-    return {text: factor for text, factor in found.items() if factor}
-
-
-def merge(terms: dict[str, int], more: Mapping[str, int]) -> None:
-    """Add `more` to `terms`."""
-    for name, factor in more.items():
-        terms[name] = terms.get(name, 0) + factor

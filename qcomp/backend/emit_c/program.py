@@ -14,9 +14,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from qcomp.backend.emit_c import prelude
 from qcomp.backend.emit_c.avx512 import Avx512
-from qcomp.backend.emit_c.function import FunctionEmitter, size_text
+from qcomp.backend.emit_c.function import FunctionEmitter
 from qcomp.backend.emit_c.isa import Isa, c_type
 from qcomp.backend.emit_c.names import c_identifier, comment, distinct
+from qcomp.backend.emit_c.sizes import SizeNames, size_text
 from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
 from qcomp.dialects.binding import Symbol
@@ -96,8 +97,12 @@ class _Emitter:
         header = self._header(arguments, arena_bytes, state_bytes)
         return CProgram(self.name, source, header, arguments, arena_bytes, self.constants, state_bytes)
 
+    def _taken(self) -> set[str]:
+        """Names of functions and symbols."""
+        return {func.sym_name.data for func in self.functions} | set(self.symbols.values())
+
     def _arguments(self, main: FuncOp) -> list[Argument]:
-        taken = {func.sym_name.data for func in self.functions} | set(self.symbols.values())
+        taken = self._taken()
         found: list[Argument] = []
         offset = 0
         for position, value in enumerate(main.body.block.args):
@@ -142,7 +147,9 @@ class _Emitter:
         written = {op.memref for op in func.walk() if isinstance(op, loop.StoreOp)}
         names: dict[SSAValue, str] = {}
         taken: set[str] = set()
-        symbols = {item.name: distinct(c_identifier(item.name, "size"), taken) for item in declared_symbols(func)}
+        symbols: dict[str, str] = {
+            item.name: distinct(c_identifier(item.name, "size"), taken) for item in declared_symbols(func)
+        }
         parameters = [f"ptrdiff_t {name}" for name in symbols.values()]
         for position, value in enumerate(func.body.block.args):
             names[value] = distinct(c_identifier(value.name_hint or "", f"arg{position}"), taken)
@@ -162,7 +169,10 @@ class _Emitter:
 
     def _run(self, main: FuncOp, arguments: Sequence[Argument]) -> list[str]:
         callees = {func.sym_name.data: [item.name for item in declared_symbols(func)] for func in self.functions}
-        emitter = FunctionEmitter(_ISAS[self.target.isa](), {}, symbols=self.symbols, callees=callees)
+        sizes = SizeNames(self.symbols, self._taken() | {argument.name for argument in arguments})
+        emitter = FunctionEmitter(
+            _ISAS[self.target.isa](), {}, symbols=self.symbols, callees=callees, size_names=sizes
+        )  # fmt: skip
         for value, argument in zip(main.body.block.args, arguments, strict=True):
             cast_text = "(int8_t *)" if argument.role == "arena" else ""
             emitter.buffers[value] = cast_text + argument.name
@@ -177,14 +187,15 @@ class _Emitter:
                 emitter.line(f"/* {comment(origin)} */")
             emitter._operation(op)  # pyright: ignore[reportPrivateUsage]
         lines += _wrap(f"void {self.name}_run(", self._parameters(arguments), ") {")
-        words = _words(emitter.lines)
+        statements = [*sizes.lines, *emitter.lines]
+        words = _words(statements)
         named = [argument.name for argument in arguments if argument.role != "state"]
         if any(argument.role == "state" for argument in arguments):
             named.append("state")
         names = [name for name in (*self.symbols.values(), *named) if name not in words]
         if not any(argument.role == "arena" for argument in arguments):
             names.append("arena")
-        return [*lines, *(f"  (void){name};" for name in dict.fromkeys(names)), *emitter.lines, "}"]
+        return [*lines, *(f"  (void){name};" for name in dict.fromkeys(names)), *statements, "}"]
 
     def _parameters(self, arguments: Sequence[Argument]) -> list[str]:
         texts = [f"int64_t {name}" for name in self.symbols.values()]
@@ -284,9 +295,11 @@ extern "C" {{
             return ""
         sizes = ", ".join(f"int64_t {name}" for name in self.symbols.values())
         used = set(symbols_of([arena_bytes]))
-        unused = "".join(f"  (void){text};\n" for name, text in self.symbols.items() if name not in used)
-        text = size_text(arena_bytes, self.symbols)
-        return f"int64_t {self.name}_arena_size({sizes}) {{\n{unused}  return {text};\n}}\n"
+        unused = [f"  (void){text};" for name, text in self.symbols.items() if name not in used]
+        names = SizeNames(self.symbols, self._taken())
+        text = names.text(arena_bytes)
+        lines = [*unused, *names.lines, f"  return {text};", "}", ""]
+        return "\n".join([f"int64_t {self.name}_arena_size({sizes}) {{", *lines])
 
 
 def _words(lines: Sequence[str]) -> set[str]:

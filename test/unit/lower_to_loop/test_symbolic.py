@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import warnings
 from pathlib import Path
@@ -121,3 +122,29 @@ def test_the_arena_grows_with_the_batch_and_wrong_shapes_are_refused():
     for shape in ((65, 3, 8, 8), (2, 4, 8, 8), (2, 3, 8)):
         with pytest.raises(qcomp.QcompError, match="input x"):
             artifact(np.zeros(shape, np.float32))
+
+
+class Pyramid(torch.nn.Module):
+    """Images of two strides brought to one size: offsets into the arena are sums of many quotients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fine, self.coarse = torch.nn.Conv2d(3, 4, 3, stride=4, padding=1), torch.nn.Conv2d(3, 4, 3, 8, padding=1)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        fine, coarse = self.fine(image), self.coarse(image)
+        coarse = torch.nn.functional.interpolate(coarse, size=fine.shape[2:], mode="bilinear", align_corners=False)
+        return torch.cat([fine, coarse], 1)
+
+
+def test_the_entry_function_computes_each_size_once():
+    """Calls of kernels name sizes; no quotient, product or sum is written twice."""
+    dims = {"image": {0: Dim.DYNAMIC, 2: Dim.DYNAMIC, 3: Dim.DYNAMIC}}
+    program = emit(export(Pyramid().eval(), (torch.ones(2, 3, 32, 40),), dynamic_shapes=dims), "generic").program
+    for function in ("net_run", "net_arena_size"):
+        body = program.source.split(f" {function}(", 1)[1].split("\n}\n", 1)[0]
+        definitions = re.findall(r"  const int64_t (size_\d+) = (.*);", body)
+        assert definitions and body.count("floor_divide") == sum("floor_divide" in text for _, text in definitions)
+        assert len({text for _, text in definitions}) == len(definitions) == len({name for name, _ in definitions})
+    calls = re.findall(r"\n  [a-z_0-9]+\(.*\);", program.source.split(" net_run(", 1)[1].split("\n}\n", 1)[0])
+    assert len(calls) > 20 and max(map(len, calls)) < 400
