@@ -35,6 +35,7 @@ from qcomp.cli.pipeline import run_pipeline, verify_module
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
+from qcomp.dialects.hex_literal import inline_constants
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.quant import expanded_types
 from qcomp.dialects.text import check_version, store_beside
@@ -153,10 +154,12 @@ class QcompOpt(xDSLOptMain):
         self.timing.lap("Parser")
         self.apply_passes(module)
         self.timing.start()
-        with expanded_types() if self.args.expand_types else nullcontext():
+        inline = inline_constants(self.args.inline_constants)
+        with expanded_types() if self.args.expand_types else nullcontext(), inline:
             text = self.output_resulting_program(module).rstrip("\n") + "\n"
         self.timing.lap("Output")
-        if self.args.output_file is not None and parse_spec(self.args.target).name == "mlir":
+        beside = self.args.output_file is not None and not self.args.inline_constants
+        if beside and parse_spec(self.args.target).name == "mlir":
             self._constants.update(sidecar.large_constants(module))
         return text
 

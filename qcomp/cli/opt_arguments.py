@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from argparse import ArgumentParser
 
@@ -42,7 +43,16 @@ def _add_printing(parser: ArgumentParser) -> None:
     group.add_argument(
         "--expand-types", action="store_true", help="print every scale of a quantized type, as MLIR does"
     )
+    group.add_argument(
+        "--inline-constants",
+        action="store_true",
+        help="print large constants in the text, in hexadecimal digits, so that it can be piped",
+    )
     group.add_argument("--syntax-highlight", action="store_true", help="colour the output")
+    _add_dumps(group)
+
+
+def _add_dumps(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
     group.add_argument(
         "--print-ir-before-all",
         "--mlir-print-ir-before-all",

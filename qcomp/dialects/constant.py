@@ -3,7 +3,8 @@
 
 A model's weights do not belong in IR text. ``#nn.data<...>`` prints up to 16 elements inline as ``dense<...> : type``
 and larger arrays as a digest, ``"9f2c..." : type``; the array itself then lives in a sidecar file beside the text
-(`qcomp.dialects.sidecar`), and the parser's context resolves digests.
+(`qcomp.dialects.sidecar`), and the parser's context resolves digests. Where asked for, large arrays print as their
+bytes instead (`qcomp.dialects.hex_literal`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,11 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.element import element_type, integer_range, is_float, numpy_dtype
+from qcomp.dialects.hex_literal import array_of_hex, hex_text, prints_inline
+from qcomp.limits import MAX_SPLAT_BYTES
 
 INLINE_LIMIT = 16
 """Arrays of up to this many elements print inline."""
-
-SPLAT_LIMIT = 1 << 29
-"""Bytes of all splat constants of a text."""
 
 _HEX = re.compile(r"(- *)?0x[0-9a-fA-F]+")
 
@@ -41,6 +41,13 @@ Literal = int | float | bool | str | list["Literal"]
 @dataclass(frozen=True)
 class Digest:
     """The name of a constant that is held outside the text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class HexBytes:
+    """The text of ``dense<"0x...">``."""
 
     text: str
 
@@ -131,7 +138,11 @@ class ConstantStore:
         if not self._sound.get(digest, True):
             return f'unresolved constant "{digest}": its content in {self.source} is damaged'
         if self.source is None:
-            return f'unresolved constant "{digest}": the text came without a sidecar file (.safetensors)'
+            return (
+                f'unresolved constant "{digest}": the text came without a sidecar file (.safetensors); '
+                "read the .mlir file beside its sidecar, or print it with the constants in it: qcomp-opt "
+                "--inline-constants, qcomp.save(module, path, inline_constants=True)"
+            )
         return f'unresolved constant "{digest}": not found in {self.source}'
 
 
@@ -164,9 +175,11 @@ class DataAttr(Data[ConstantData]):
 
 
 def print_payload(printer: Printer, data: ConstantData) -> None:
-    """Print `data` without its type: ``dense<...>`` when small, else the digest."""
+    """Print `data` without its type: ``dense<...>`` when small or within `inline_constants`, else the digest."""
     if data.array.size <= INLINE_LIMIT:
         printer.print_string(f"dense<{_literal(data)}>")
+    elif prints_inline():
+        printer.print_string(f'dense<"{hex_text(data.array, data.element)}">')
     else:
         printer.print_string(f'"{data.digest}"')
 
@@ -181,20 +194,25 @@ def parse_payload(parser: AttrParser) -> ConstantData:
     return resolve_payload(parser, payload, cast(TensorType[Attribute], kind))
 
 
-def parse_literal(parser: AttrParser) -> Literal | Digest:
+def parse_literal(parser: AttrParser) -> Literal | Digest | HexBytes:
     """Parse ``dense<...>`` or a digest; `resolve_payload` makes a constant of it once the type is known."""
     digest = parser.parse_optional_str_literal()
     if digest is not None:
         return Digest(digest)
     parser.parse_keyword("dense")
     with parser.in_angle_brackets():
-        return _parse_literal(parser)
+        digits = parser.parse_optional_str_literal()
+        return HexBytes(digits) if digits is not None else _parse_literal(parser)
 
 
-def resolve_payload(parser: AttrParser, payload: Literal | Digest, kind: TensorType[Attribute]) -> ConstantData:
+def resolve_payload(
+    parser: AttrParser, payload: Literal | Digest | HexBytes, kind: TensorType[Attribute]
+) -> ConstantData:
     """The constant of a parsed payload, seen as `kind`."""
     if any(dim < 0 for dim in kind.get_shape()):
         raise VerifyException("a constant needs a static shape")
+    if isinstance(payload, HexBytes):
+        return _from_hex(parser, payload.text, kind)
     if not isinstance(payload, Digest):
         return _from_literal(parser, payload, kind)
     store = cast("ConstantResolver | None", getattr(parser.ctx, "constants", None))
@@ -260,12 +278,23 @@ def _from_literal(parser: AttrParser, literal: Literal, kind: TensorType[Attribu
     return ConstantData(np.array(flat, dtype).reshape(shape), element)
 
 
+def _from_hex(parser: AttrParser, text: str, kind: TensorType[Attribute]) -> ConstantData:
+    flat, shape = array_of_hex(text, kind), kind.get_shape()
+    if flat.size == 1 and math.prod(shape) > 1:
+        _spend(parser, math.prod(shape) * flat.itemsize)
+        return ConstantData(np.full(shape, flat[0], flat.dtype), kind.element_type)
+    if math.prod(shape) == 0:
+        flat = flat[:0]
+    return ConstantData(flat.reshape(shape), kind.element_type)
+
+
 def _spend(parser: AttrParser, size: int) -> None:
     """Count the bytes of a splat, of which a few characters can ask for any number."""
     total = cast(int, getattr(parser, "splat_bytes", 0)) + size
-    if total > SPLAT_LIMIT:
+    if total > MAX_SPLAT_BYTES:
         raise VerifyException(
-            f"splat constants of {total} bytes, more than the {SPLAT_LIMIT} allowed: keep large ones in a sidecar file"
+            f"splat constants of {total} bytes, more than the {MAX_SPLAT_BYTES} allowed: "
+            "keep large ones in a sidecar file"
         )
     setattr(parser, "splat_bytes", total)  # noqa: B010
 

@@ -10,7 +10,7 @@ what they are; ``?`` in the encoding is a dimension that is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import cast
 
@@ -34,13 +34,12 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.binding import Symbol
-from qcomp.dialects.dim import FUNCTIONS, bounds, is_symbolic, symbol
+from qcomp.dialects.dim import FUNCTIONS, Call, Dim, bounds, is_symbolic, symbol
+from qcomp.limits import MAX_SIZE_NESTING
 
 Shape = tuple[int, ...]
 SYMBOLS = "nn.symbols"
 """On a function: its symbols with their ranges, in the order in which compiled code takes them."""
-MAX_DEPTH = 64
-"""Deepest accepted nesting of an expression."""
 
 
 @irdl_attr_definition
@@ -53,6 +52,10 @@ class DimsAttr(Data[Shape], MemRefLayoutAttr):
     def parse_parameter(cls, parser: AttrParser) -> Shape:
         with parser.in_angle_brackets():
             return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_size(parser)))
+
+    def verify(self) -> None:
+        for size in self.data:
+            _check_numbers(size)
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<[{sizes_text(self.data)}]>")
@@ -81,6 +84,9 @@ class DimAttr(Data[int]):
         with parser.in_angle_brackets():
             return _parse_sum(parser)
 
+    def verify(self) -> None:
+        _check_numbers(self.data)
+
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")
 
@@ -95,6 +101,8 @@ class SymbolAttr(Data[Symbol]):
         low, high = self.data.low, self.data.high
         if low < 0 or (high is not None and high < low):
             raise VerifyException(f"symbol {self.data.name} has the range {low} to {high}")
+        if max(low, high or 0) > _LARGEST:
+            raise VerifyException(f"symbol {self.data.name} has a bound beyond 64 bits")
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Symbol:
@@ -107,6 +115,27 @@ class SymbolAttr(Data[Symbol]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")
+
+
+_LARGEST = (1 << 63) - 1
+
+
+def _check_numbers(size: int) -> None:
+    """Compiled code computes sizes in 64 bits."""
+    if size != DYNAMIC_INDEX and any(abs(number) > _LARGEST for number in _numbers(size)):
+        raise VerifyException("a size has a number beyond 64 bits")
+
+
+def _numbers(size: object) -> Iterator[int]:
+    """The numbers that `size` is written with."""
+    if not isinstance(size, Dim):
+        yield cast(int, size)
+        return
+    for monomial, factor in size.terms:
+        yield factor
+        for atom in monomial:
+            for part in atom.args if isinstance(atom, Call) else ():
+                yield from _numbers(part)
 
 
 def sizes_text(sizes: Iterable[int]) -> str:
@@ -209,8 +238,8 @@ def _parse_size(parser: AttrParser) -> int:
 
 def _parse_sum(parser: AttrParser, depth: int = 0) -> int:
     """``term {(+ | -) term}``, a leading minus included."""
-    if depth > MAX_DEPTH:
-        parser.raise_error(f"a size nests deeper than {MAX_DEPTH}")
+    if depth > MAX_SIZE_NESTING:
+        parser.raise_error(f"a size nests deeper than {MAX_SIZE_NESTING}")
     negative = parser.parse_optional_punctuation("-") is not None
     total = _parse_term(parser, depth)
     total = -total if negative else total

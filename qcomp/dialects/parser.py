@@ -23,10 +23,9 @@ from xdsl.utils.lexer import Input, Position, Span, Token
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from qcomp.dialects.literals import LiteralParser
+from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
-
-ALIAS_LIMIT = 1_000_000
-"""Attributes that all uses of aliases in a text may stand for: forty lines of aliases can stand for 2^40."""
+from qcomp.limits import MAX_ALIASED
 
 _FAULTS = (VerifyException, QcompError, ValueError, ArithmeticError, NotImplementedError)
 """What parsing raises, without a position, about bad text: xDSL's own code raises more than ParseError."""
@@ -51,7 +50,7 @@ class _Lexer(MLIRLexer):
 
 
 class _Aliases(dict[str, Attribute]):
-    """Counts what the uses of aliases stand for, and refuses more than `ALIAS_LIMIT`."""
+    """Counts what the uses of aliases stand for, and refuses more than `MAX_ALIASED`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,8 +64,8 @@ class _Aliases(dict[str, Attribute]):
     def __getitem__(self, name: str) -> Attribute:
         value = super().__getitem__(name)
         self._total += self._size(value)
-        if self._total > ALIAS_LIMIT:
-            raise VerifyException(f"aliases stand for more than {ALIAS_LIMIT} attributes")
+        if self._total > MAX_ALIASED:
+            raise VerifyException(f"aliases stand for more than {MAX_ALIASED} attributes")
         return value
 
     def _size(self, value: Attribute) -> int:
@@ -112,6 +111,7 @@ class SourceParser(LiteralParser):
             raise
         if self._forward:
             self._refuse_use_before_definition(module)
+        check_sizes(module)
         return module
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:

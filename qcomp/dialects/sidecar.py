@@ -20,11 +20,9 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 
 from qcomp.dialects.constant import INLINE_LIMIT, Array, ConstantData, DataAttr
-from qcomp.dialects.literals import MAXIMUM_RANK
 from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
-
-MAX_HEADER_BYTES = 16 << 20
+from qcomp.limits import MAX_SIDECAR_HEADER_BYTES, misfit
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
@@ -105,7 +103,7 @@ def read(path: Path) -> dict[str, Array]:
     try:
         raw = np.fromfile(path, np.uint8)
         (length,) = struct.unpack("<Q", raw[:8].tobytes())
-        if length > min(raw.size - 8, MAX_HEADER_BYTES):
+        if length > min(raw.size - 8, MAX_SIDECAR_HEADER_BYTES):
             raise ValueError("header length beyond the file")
         header: object = json.loads(raw[8 : 8 + length].tobytes())
         if not isinstance(header, dict):
@@ -121,18 +119,28 @@ def read(path: Path) -> dict[str, Array]:
 
 def _check_apart(entries: Mapping[str, Any]) -> None:
     """Entries must not share bytes: overlapping ones stand for more data than the file has."""
-    ordered = sorted(tuple(int(offset) for offset in entry["data_offsets"]) for entry in entries.values())
+    ordered = sorted(_sizes(entry["data_offsets"]) for entry in entries.values())
     for (_, end), (begin, _) in itertools.pairwise(ordered):
         if begin < end:
             raise ValueError("two entries overlap")
 
 
+def _sizes(values: object) -> tuple[int, ...]:
+    """A list of sizes or offsets. JSON has one kind of number, so 2.0 and true would pass for them."""
+    if not isinstance(values, list):
+        raise ValueError("an entry has no list of sizes")
+    for value in cast(list[object], values):
+        if type(value) is not int or value < 0:
+            raise ValueError(f"an entry has {value!r} where a size is expected")
+    return tuple(cast(list[int], values))
+
+
 def _entry(body: Array, entry: dict[str, Any]) -> Array:
     dtype = np.dtype(_DTYPES[entry["dtype"]])
-    shape = tuple(int(size) for size in entry["shape"])
-    begin, end = (int(offset) for offset in entry["data_offsets"])
-    if len(shape) > MAXIMUM_RANK or min(shape, default=0) < 0:
-        raise ValueError("an entry has an impossible shape")
+    shape = _sizes(entry["shape"])
+    begin, end = _sizes(entry["data_offsets"])
+    if (problem := misfit(shape)) is not None:
+        raise ValueError(f"an entry has {problem}")
     if not 0 <= begin <= end <= body.size or end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError("an entry lies outside the file")
     flat = body[begin:end]

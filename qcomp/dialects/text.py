@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantStore
 from qcomp.dialects.context import QcompContext, context
+from qcomp.dialects.hex_literal import inline_constants
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
@@ -78,11 +79,14 @@ def check_version(module: ModuleOp, name: str) -> None:
         )
 
 
-def print_text(module: ModuleOp, *, locations: bool = True, generic: bool = False) -> str:
-    """The text of `module`; large constants by digest. Raises QcompError when it nests too deeply."""
+def print_text(
+    module: ModuleOp, *, locations: bool = True, generic: bool = False, inline: bool = False
+) -> str:  # fmt: skip
+    """The text of `module`; large constants by digest, or `inline`. Raises QcompError when it nests too deeply."""
     stream = StringIO()
     try:
-        Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
+        with inline_constants(inline):
+            Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
     except RecursionError:
         raise QcompError("the module nests too deeply to be printed", code="print") from None
     except ValueError as problem:  # Python prints no integer of more than 4300 digits.
@@ -90,14 +94,17 @@ def print_text(module: ModuleOp, *, locations: bool = True, generic: bool = Fals
     return stream.getvalue() + "\n"
 
 
-def save(module: ModuleOp, path: str | os.PathLike[str]) -> None:
-    """Write `module` to `path` (``name.mlir``) and its large constants to ``name.safetensors``."""
+def save(module: ModuleOp, path: str | os.PathLike[str], *, inline_constants: bool = False) -> None:
+    """Write `module` to `path` (``name.mlir``) and its large constants to ``name.safetensors``.
+
+    inline_constants: write large constants into the text, as hexadecimal digits, which takes twice their bytes.
+    """
     from xdsl.dialects.builtin import i64
 
     target = Path(path)
     module.attributes[VERSION_ATTRIBUTE] = IntegerAttr(FORMAT_VERSION, i64)
-    text = print_text(module)
-    constants = sidecar.large_constants(module)
+    text = print_text(module, inline=inline_constants)
+    constants = {} if inline_constants else sidecar.large_constants(module)
     beside = target.with_suffix(".safetensors")
     if constants:
         sidecar.write(beside, constants)

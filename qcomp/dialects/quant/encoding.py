@@ -15,6 +15,8 @@ from xdsl.utils.exceptions import VerifyException
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
+_LEAST_SCALE, _LARGEST_SCALE = 2.0**-149, float(np.finfo(np.float32).max)
+
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
@@ -113,12 +115,26 @@ class Encoding:
         low, high = storage_range(self.signed, self.width)
         if not low <= self.qmin < self.qmax <= high:
             raise VerifyException(f"storage range <{self.qmin}:{self.qmax}> does not fit {low} to {high}")
-        if not (np.isfinite(self.scales).all() and (self.scales > 0).all()):
-            raise VerifyException("scale must be positive and finite")
+        self._check_scales()
         if not ((self.zero_points >= self.qmin) & (self.zero_points <= self.qmax)).all():
             bad = self.zero_points[(self.zero_points < self.qmin) | (self.zero_points > self.qmax)].reshape(-1)[0]
             raise VerifyException(f"zero point {bad} is outside the storage range <{self.qmin}:{self.qmax}>")
         self._check_form()
+
+    def _check_scales(self) -> None:
+        """Quantize and dequantize compute with the scale in float32, where it must still be positive and finite.
+
+        Denormals are: torch keeps them too, and a reciprocal that overflows there gives infinity or NaN as in torch.
+        """
+        if not (np.isfinite(self.scales).all() and (self.scales > 0).all()):
+            raise VerifyException("scale must be positive and finite")
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = self.scales.astype(np.float32)
+        lost = self.scales[~(np.isfinite(narrow) & (narrow > 0))]
+        if lost.size:
+            raise VerifyException(
+                f"scale {lost.reshape(-1)[0]} is no float32: it must lie between {_LEAST_SCALE} and {_LARGEST_SCALE}"
+            )
 
     def _check_form(self) -> None:
         if not self.scales.size:

@@ -11,6 +11,8 @@ More than 16 parameters are held apart like any constant: ``!quant.uniform<i8:f3
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,8 +27,8 @@ from xdsl.printer import Printer
 
 from qcomp.dialects.constant import INLINE_LIMIT, DataAttr
 from qcomp.dialects.element import is_float
-from qcomp.dialects.literals import MAXIMUM_RANK
 from qcomp.dialects.quant.encoding import Encoding, FloatArray, IntArray, storage_range
+from qcomp.limits import MAX_RANK
 
 _expand: ContextVar[bool] = ContextVar("expand_types", default=False)
 
@@ -144,7 +146,7 @@ def _parse_parameters(parser: AttrParser) -> tuple[FloatArray, IntArray]:
         scales = _held(parser, parser.parse_attribute(), "f").astype(np.float64)
         if parser.parse_optional_punctuation(":") is None:
             return scales, np.zeros(scales.shape, np.int64)
-        zeros = _held(parser, parser.parse_attribute(), "iu").astype(np.int64)
+        zeros = _zero_points(parser, _held(parser, parser.parse_attribute(), "iu"))
         if zeros.shape != scales.shape:
             parser.raise_error(f"{list(scales.shape)} scales and {list(zeros.shape)} zero points")
         return scales, zeros
@@ -152,6 +154,23 @@ def _parse_parameters(parser: AttrParser) -> tuple[FloatArray, IntArray]:
         return np.array(nested[0], np.float64), np.array(nested[1], np.int64)
     except ValueError:
         parser.raise_error("ragged list of quantization parameters")
+    except OverflowError:
+        parser.raise_error("a zero point is beyond 64 bits: it must be a code of the storage type")
+
+
+_HEX = re.compile(r"-?\s*0x[0-9a-fA-F]+")
+
+
+def _parse_optional_scale(parser: AttrParser) -> float | None:
+    """A number; hexadecimal digits are the bits of a float64, as in MLIR."""
+    start = parser.pos
+    number = parser.parse_optional_number()
+    digits = None if number is None else _HEX.match(parser.lexer.input.content, start)
+    if number is None or digits is None:
+        return None if number is None else float(number)
+    if number < 0 or number >= 1 << 64 or digits[0].startswith("-"):
+        parser.raise_error(f"{digits[0]} is no scale: hexadecimal digits are the bits of a float64", start)
+    return struct.unpack("<d", struct.pack("<Q", number))[0]
 
 
 def _held(parser: AttrParser, attr: Attribute, kinds: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
@@ -162,15 +181,23 @@ def _held(parser: AttrParser, attr: Attribute, kinds: str) -> np.ndarray[tuple[i
     return attr.array
 
 
+def _zero_points(parser: AttrParser, values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> IntArray:
+    """int64, which holds all but the upper half of uint64."""
+    zeros = values.astype(np.int64)
+    if values.dtype.kind == "u" and zeros.min(initial=0) < 0:
+        parser.raise_error("a zero point is beyond 63 bits: it must be a code of the storage type")
+    return zeros
+
+
 def _parse_optional_nested(parser: AttrParser, depth: int = 0) -> tuple[Nested, Nested] | None:
-    if depth > MAXIMUM_RANK:
-        parser.raise_error(f"quantization parameters nest deeper than {MAXIMUM_RANK}")
+    if depth > MAX_RANK:
+        parser.raise_error(f"quantization parameters nest deeper than {MAX_RANK}")
     if parser.parse_optional_punctuation("{") is None:
-        scale = parser.parse_optional_number()
+        scale = _parse_optional_scale(parser)
         if scale is None:
             return None
         zero = parser.parse_integer() if parser.parse_optional_punctuation(":") is not None else 0
-        return float(scale), zero
+        return scale, zero
     pairs = [parser.expect(lambda: _parse_optional_nested(parser, depth + 1), "a scale expected")]
     while parser.parse_optional_punctuation(",") is not None:
         pairs.append(parser.expect(lambda: _parse_optional_nested(parser, depth + 1), "a scale expected"))

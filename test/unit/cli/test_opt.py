@@ -87,6 +87,24 @@ def test_prints_the_module(tmp_path: Path) -> None:
     assert run(tmp_path, "", result.out).out == result.out
 
 
+LARGE = (
+    f"func.func @main(%x: tensor<20x!quant.uniform<i8:f32:0, {{{', '.join(['0.5:3'] * 20)}}}>>) -> tensor<40xi16> {{\n"
+    f"  %w = nn.constant dense<[{', '.join(map(str, range(40)))}]> : tensor<40xi16>\n"
+    "  func.return %w : tensor<40xi16>\n}\n"
+)
+
+
+def test_constants_in_pipes(tmp_path: Path) -> None:
+    (tmp_path / "in.mlir").write_text(LARGE)
+    broken = shell.run("qcomp-opt in.mlir | qcomp-opt", tmp_path)
+    assert broken.code == 1 and "<stdin>:2:" in broken.err and "--inline-constants" in broken.err
+    whole = shell.run("qcomp-opt in.mlir --inline-constants | qcomp-opt --inline-constants -p cse", tmp_path)
+    assert whole.code == 0 and whole.out.count('dense<"0x') == 3 and 'dense<"0x000001000200' in whole.out
+    assert shell.run("qcomp-opt in.mlir --inline-constants -o out.mlir", tmp_path).code == 0
+    assert not (tmp_path / "out.safetensors").exists()
+    assert run(tmp_path, "--inline-constants", (tmp_path / "out.mlir").read_text(), "again.mlir").out == whole.out
+
+
 def test_pipeline_runs_in_order(tmp_path: Path) -> None:
     assert run(tmp_path, "-p cse").out.count("arith.addf") == 1
     assert run(tmp_path, "-p cse,dce").code == 0

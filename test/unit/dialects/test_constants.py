@@ -27,6 +27,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 import qcomp
+from qcomp.dialects import constant
 from qcomp.dialects.constant import INLINE_LIMIT, ConstantData, ConstantStore, DataAttr
 from qcomp.dialects.element import element_type, integer_range, is_float, numpy_dtype
 from qcomp.dialects.nn import ConstantOp
@@ -66,6 +67,17 @@ def same_bits(left: ConstantData, right: ConstantData) -> bool:
     return (left.element, mine.dtype, mine.shape, mine.tobytes()) == (
         right.element, other.dtype, other.shape, other.tobytes(),
     )  # fmt: skip
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(constants())
+def test_constants_read_back_from_their_bytes(monkeypatch: pytest.MonkeyPatch, data: ConstantData):
+    monkeypatch.setattr(constant, "INLINE_LIMIT", 0)
+    text = print_text(ModuleOp([], {"value": DataAttr(data)}), inline=True)
+    found = parse_text(text, qcomp.context()).attributes["value"]
+    assert isinstance(found, DataAttr) and found.data.type == data.type
+    assert found.array.tobytes() == data.array.tobytes() and found.data.digest == data.digest
+    assert data.array.size == 0 or 'dense<"0x' in text
 
 
 @settings(max_examples=150)

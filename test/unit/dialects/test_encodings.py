@@ -19,7 +19,7 @@ from qcomp.dialects.quant import Encoding, UniformQuantizedType, encoding_of, ex
 from qcomp.dialects.sidecar import large_constants
 from qcomp.dialects.text import parse, parse_text, print_text, save
 
-SCALES = st.floats(5e-324, 1.7e308, allow_nan=False, allow_infinity=False) | st.sampled_from([0.1, 1e22, 1.0, 2**-149])
+SCALES = st.floats(2**-149, 3.4e38, allow_nan=False, allow_infinity=False) | st.sampled_from([0.1, 1e22, 1.0, 2**-149])
 
 
 @st.composite
@@ -161,3 +161,35 @@ def test_a_type_of_2048_scales_is_short_and_quick():
     assert len(text) < 200 * 150
     with expanded_types():
         assert len(print_text(ModuleOp([], {"a": kind}))) > 30_000
+
+
+TINY = {
+    5e-39: ([3, 3, 3, 4, 127, -128, 127, 127, 3], 4.999999675228202e-39),
+    2.94e-39: ([3, 3, 3, 4, 127, -128, 127, 127, 3], 2.93999984827054e-39),
+    2.9e-39: ([0, 0, 127, 127, 127, -128, 127, 127, 127], 3.5959997877238595e-37),
+    1e-45: ([0, 0, 127, 127, 127, -128, 127, 127, 127], 1.7376100957627732e-43),
+    3e38: ([3, 3, 3, 3, 3, 3, 3, 4, 3], 0.0),
+}
+"""Scale -> what torch 2.13 (quantized_decomposed) makes of `EXTREMES`: codes, and the real of the fourth."""
+EXTREMES = np.array([0.0, -0.0, 1e-39, 3e-39, 1.0, -2.0, 1e38, 3e38, 1e-44], np.float32)
+
+
+def test_scales_at_the_ends_of_float32_do_what_torch_does():
+    """Denormal scales are kept; below 2^-128 the reciprocal is infinite, and 0 becomes NaN, whose code is 0."""
+    lines: list[str] = []
+    for at, scale in enumerate(TINY):
+        coded = f"tensor<9x!quant.uniform<i8:f32, {np.format_float_scientific(scale, trim='0')}:3>>"
+        lines.append(f"%q{at} = quant.quantize %x : tensor<9xf32> -> {coded}")
+        lines.append(f"%d{at} = quant.dequantize %q{at} : {coded} -> tensor<9xf32>")
+    results, kinds = ", ".join(f"%d{at}" for at in range(len(TINY))), ", ".join(["tensor<9xf32>"] * len(TINY))
+    head = f"func.func @main(%x: tensor<9xf32>) -> ({kinds}) {{"
+    module = parse("\n".join([head, *lines, f"func.return {results} : {kinds}", "}"]))
+    found = qcomp.interpret(module, EXTREMES)
+    for (scale, (codes, fourth)), reals in zip(TINY.items(), found, strict=True):
+        narrow = np.float32(scale)
+        assert reals.tobytes() == ((np.array(codes, np.float32) - np.float32(3)) * narrow).tobytes()
+        assert reals[3] == np.float32(fourth)
+    loops = module.clone()
+    qcomp.run_passes(loops, "lower-to-loop,plan-memory")
+    for ours, theirs in zip(qcomp.interpret(loops, EXTREMES), found, strict=True):
+        assert ours.tobytes() == theirs.tobytes()

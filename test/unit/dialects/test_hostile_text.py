@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from qcomp.dialects import constant
-from qcomp.dialects.parser import ALIAS_LIMIT
 from qcomp.dialects.text import parse, print_text
 from qcomp.errors import QcompError
+from qcomp.limits import MAX_ALIASED
 
 DEEP = 5000
 
@@ -80,7 +80,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_aliases_that_grow_without_bounds(name: str):
-    with pytest.raises(QcompError, match=f"aliases stand for more than {ALIAS_LIMIT} attributes"):
+    with pytest.raises(QcompError, match=f"aliases stand for more than {MAX_ALIASED} attributes"):
         parse(BOMBS[name] + "\n")
 
 
@@ -134,7 +134,7 @@ def test_numbers_and_names_out_of_range(text: str, message: str):
 
 
 def test_splats_that_add_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(constant, "SPLAT_LIMIT", 1000)
+    monkeypatch.setattr(constant, "MAX_SPLAT_BYTES", 1000)
     lines = "\n".join(f"%a{at} = nn.constant dense<0> : tensor<100xi16>" for at in range(6))
     with pytest.raises(QcompError, match="splat constants of 1200 bytes, more than the 1000 allowed"):
         parse(body(lines) + "\n")

@@ -165,3 +165,63 @@ func.func @f() {
   %c = nn.constant dense<1> : tensor<3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>
   func.return
 }
+
+// -----
+
+func.func @f(%x: tensor<1x1xf32>) {
+  // expected-error@+1 {{nn.expand: a tensor of 18446744073709551616 elements, more than the 68719476736 a tensor may have (limit MAX_ELEMENTS)}}
+  %c = nn.expand %x : tensor<1x1xf32> -> tensor<4294967296x4294967296xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a tensor of 1099511627776 elements, more than the 68719476736 a tensor may have (limit MAX_ELEMENTS)}}
+func.func private @f(tensor<2x0x549755813888xi8>)
+
+// -----
+
+// expected-error@+1 {{a memref of more than 2^100 elements, more than the 68719476736 a tensor may have (limit MAX_ELEMENTS)}}
+func.func @f(%x: memref<1267650600228229401496703205376xf32>) {
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{hexadecimal digits are the bits of a float, which have no sign before them}}
+  %c = arith.constant -0x3F800000 : f32
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{a number beyond the range of f64}}
+  %c = arith.constant 1.0e999 : f64
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{a number beyond the range of its type}}
+  %c = arith.constant 0x3F8000000 : f32
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{hexadecimal digits that are not the bits of f32}}
+  %c = arith.constant dense<[1.0, 0x3F8000000]> : tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{9223372036854775808 is not a value of index}}
+  %c = arith.constant 9223372036854775808 : index
+  func.return
+}

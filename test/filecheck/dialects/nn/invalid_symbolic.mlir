@@ -99,3 +99,17 @@ func.func @f(%x: tensor<1x2x?x4xf32, #nn.dims<[1, 2, s, 4]>>) {
   %p = nn.max_pool2d %x {kernel_size = array<i64: 2, 2>, stride = array<i64: 2, 2>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, ceil_mode = true} : tensor<1x2x?x4xf32, #nn.dims<[1, 2, s, 4]>> -> tensor<1x2x?x2xf32, #nn.dims<[1, 2, s, 2]>>
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{symbol b has a bound beyond 64 bits}}
+func.func @f(%x: tensor<?x3xf32, #nn.dims<[b, 3]>>) attributes {nn.symbols = [#nn.symbol<b, 0, 9223372036854775808>]} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a size has a number beyond 64 bits}}
+func.func @f(%x: tensor<?x3xf32, #nn.dims<[3 * max(b, 9223372036854775808 * c), 3]>>) {
+  func.return
+}

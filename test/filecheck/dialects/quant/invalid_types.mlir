@@ -132,3 +132,45 @@ func.func private @f(tensor<2x3x!quant.uniform<i8:f32:{0:1}, {{{{{{{{{{{{{{{{{{{
 
 // expected-error@+1 {{a scale expected}}
 func.func private @f(tensor<2x3x!quant.uniform<i8:f32:1, {}>>)
+
+// -----
+
+// A scale is used in float32.
+// expected-error@+1 {{scale 1e+39 is no float32: it must lie between 1.401298464324817e-45 and 3.4028234663852886e+38}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32, 1.0e39>>)
+
+// -----
+
+// expected-error@+1 {{scale 1e-320 is no float32: it must lie between 1.401298464324817e-45 and 3.4028234663852886e+38}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 1.0e-320, 0.25}>>)
+
+// -----
+
+// expected-error@+1 {{scale 7e-46 is no float32: it must lie between 1.401298464324817e-45 and 3.4028234663852886e+38}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f64, 7.0e-46>>)
+
+// -----
+
+// Bits of a float32: as those of a float64 they are a denormal.
+// expected-error@+1 {{scale 5.263544247e-315 is no float32}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32, 0x3F800000>>)
+
+// -----
+
+// expected-error@+1 {{-0x3FE0000000000000 is no scale: hexadecimal digits are the bits of a float64}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32, -0x3FE0000000000000>>)
+
+// -----
+
+// expected-error@+1 {{an integer too large for 64 bits}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32, 0.5:99999999999999999999>>)
+
+// -----
+
+// expected-error@+1 {{a zero point is beyond 64 bits: it must be a code of the storage type}}
+func.func private @f(tensor<2x3x!quant.uniform<i8:f32:1, {0.5:1, 0.25:18446744073709551615, 1.0}>>)
+
+// -----
+
+// expected-error@+1 {{a zero point is beyond 63 bits: it must be a code of the storage type}}
+func.func private @f(tensor<2x2x!quant.uniform<i8:f32:1, #nn.data<dense<[0.5, 0.25]> : tensor<2xf64>>:#nn.data<dense<[1, 18446744073709551615]> : tensor<2xui64>>>>)

@@ -74,3 +74,9 @@ func.func private @many_blocks(!quant.uniform<i8:f32:{0:1, 1:32}, {{0.5, 0.25}, 
 // CHECK-SAME:  :0, {0.5, 0.25:7}>
 func.func private @by_constant(!quant.uniform<i8:f32:0, #nn.data<dense<[0.5, 0.25]> : tensor<2xf64>>:#nn.data<dense<[0, 7]>
     : tensor<2xi64>>>)
+
+// A scale in hexadecimal digits is the bits of a float64; a zero point is a number.
+// CHECK-LABEL: func.func private @hexadecimal(
+// CHECK-SAME:  !quant.uniform<i8:f32, 1.5:16>, !quant.uniform<i8:f32:0, {0.25, 0.1:-3}>
+func.func private @hexadecimal(!quant.uniform<i8:f32, 0x3FF8000000000000:0x10>,
+    !quant.uniform<i8:f32:0, {0.25, 0x3FB999999999999A:-3}>)
