@@ -127,9 +127,9 @@ func.func @up(%x: tensor<3x4xf32>, %m: tensor<3x4xi1>, %i: tensor<3x4xi64>, %j: 
 
 // -----
 
-// Kept: constants that are no codes, per channel, operands of two encodings, scales so small that codes are all 0.
+// Kept: constants that are no codes, per channel, operands of two encodings, scales so large that codes stand for infinity.
 // CHECK-LABEL: func.func @picks_kept
-func.func @picks_kept(%x: tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, %y: tensor<3x4x!quant.uniform<i8:f32, 0.1:5>>, %z: tensor<3x4x!quant.uniform<i8:f32:0, {0.1, 0.2, 0.3}>>, %w: tensor<3x4x!quant.uniform<i8:f32, 1.0e-46:5>>, %m: tensor<3x4xi1>, %i: tensor<3x4xi64>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>) {
+func.func @picks_kept(%x: tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, %y: tensor<3x4x!quant.uniform<i8:f32, 0.1:5>>, %z: tensor<3x4x!quant.uniform<i8:f32:0, {0.1, 0.2, 0.3}>>, %w: tensor<3x4x!quant.uniform<i8:f32, 3.0e38:5>>, %m: tensor<3x4xi1>, %i: tensor<3x4xi64>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>, tensor<3x4xi64>) {
   // CHECK-COUNT-2: nn.select {{.*}} -> tensor<3x4xf32>
   // CHECK: nn.gather {{.*}} -> tensor<3x4xf32>
   // CHECK: nn.scan "min", {{.*}} -> tensor<3x4xf32>
@@ -138,7 +138,7 @@ func.func @picks_kept(%x: tensor<3x4x!quant.uniform<i8:f32, 0.2:5>>, %y: tensor<
   %d = quant.dequantize %x : tensor<3x4x!quant.uniform<i8:f32, 0.2:5>> -> tensor<3x4xf32>
   %e = quant.dequantize %y : tensor<3x4x!quant.uniform<i8:f32, 0.1:5>> -> tensor<3x4xf32>
   %f = quant.dequantize %z : tensor<3x4x!quant.uniform<i8:f32:0, {0.1, 0.2, 0.3}>> -> tensor<3x4xf32>
-  %g = quant.dequantize %w : tensor<3x4x!quant.uniform<i8:f32, 1.0e-46:5>> -> tensor<3x4xf32>
+  %g = quant.dequantize %w : tensor<3x4x!quant.uniform<i8:f32, 3.0e38:5>> -> tensor<3x4xf32>
   // expected-remark@+1 {{a constant is not exactly codes of the encoding of the others}}
   %h = nn.select %m, %d, %c : (tensor<3x4xi1>, tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
   // expected-remark@+1 {{operands have different encodings}}
