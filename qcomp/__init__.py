@@ -10,10 +10,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from qcomp.backend.artifact import load
-    from qcomp.backend.compare import compare
+    from qcomp.backend.artifact import Artifact, load
+    from qcomp.backend.compare import Comparison, compare
     from qcomp.backend.compile import compile
     from qcomp.backend.quantize import quantize
+    from qcomp.backend.report import Report
     from qcomp.dialects.context import context
     from qcomp.dialects.text import parse, save
     from qcomp.errors import QcompError
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "QcompError", "State", "__version__", "compare", "compile", "context", "from_torch", "interpret", "load", "parse",
-    "quantize", "run_passes", "save",
+    "Artifact", "Comparison", "QcompError", "Report", "State", "__version__", "compare", "compile", "context",
+    "from_torch", "interpret", "load", "parse", "quantize", "run_passes", "save",
 ]  # fmt: skip
 
 _HOMES = {
+    "Artifact": "qcomp.backend.artifact",
+    "Comparison": "qcomp.backend.compare",
     "QcompError": "qcomp.errors",
+    "Report": "qcomp.backend.report",
     "State": "qcomp.interpreter.state",
     "compare": "qcomp.backend.compare",
     "compile": "qcomp.backend.compile",

@@ -20,9 +20,11 @@ from qcomp.backend.folder import TemporaryFolder, replace_folder
 from qcomp.backend.interface import Interface
 from qcomp.backend.library import MOST_PLANS, Library
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
+from qcomp.backend.report import Report, aligned, as_report, headline, html_table, summary_rows
 from qcomp.backend.target import TARGETS, find_target, runs_here
 from qcomp.dialects.dim import from_plain, substitute
 from qcomp.errors import QcompError
+from qcomp.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -111,17 +113,19 @@ class Artifact:
                 self._bound[key] = found
         return found
 
-    def report(self, dims: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """What became of the model; numbers that depend on sizes are for `dims`, by default for symbols of 1.
+    def report(self, dims: Mapping[str, int] | None = None) -> Report:
+        """Return what became of the model; numbers that depend on sizes are for `dims`, by default for symbols of 1.
 
-        ops: for each op its `name` (module path), `op`, `loc`, `macs`, `compute` ("i8", "f32" or "move") and
-        the `reason` why an op of a quantized model stayed float; macs_integer_share: of the MACs of convolutions and
-        linears that were quantized, the share done in integers; arena_bytes; arena_bound_bytes: the most bytes alive
-        at a time; weight_bytes; target; warnings. Raises QcompError for names that are no symbols.
+        ops: an `OpRow` for each op; macs: its multiply-adds, macs_integer: those done in integers, macs_integer_share:
+        of the multiply-adds of quantized convolutions, linears, matmuls and recurrent layers, the share done in
+        integers (for symbols of 1); quantization: "static", "dynamic", "weights" or "none"; arena_bytes;
+        arena_bound_bytes: the most bytes alive at a time; weight_bytes; c_bytes: of NAME.c and NAME.h; target;
+        warnings.
+        Raises QcompError for names that are no symbols.
         """
         names = [symbol.name for symbol in self.interface.symbols]
         for name in set(dims or ()).difference(names):
-            hint = f"there are {', '.join(names)}" if names else "all its sizes are fixed"
+            hint = did_you_mean(name, names, f"there are {', '.join(names)}" if names else "all its sizes are fixed")
             raise QcompError(f"the program has no symbolic size {name}", code="option", hint=hint)
         report: dict[str, Any] = copy.deepcopy(dict(self.manifest.report))
         sizes = {**self.interface.usual_sizes(1), **(dims or {})}
@@ -129,7 +133,28 @@ class Artifact:
             report[name] = substitute(from_plain(report[name]), sizes)
         for row in report["ops"]:
             row["macs"] = substitute(from_plain(row["macs"]), sizes)
-        return report
+        return as_report(report)
+
+    def __repr__(self) -> str:
+        return f"<qcomp.Artifact {self.manifest.name} {headline(self.report())}>"
+
+    def __str__(self) -> str:
+        report = self.report()
+        return "\n".join([f"{self.manifest.name} {headline(report)}", *aligned(self._summary(report))])
+
+    def _repr_html_(self) -> str:
+        report = self.report()
+        return html_table(self._summary(report), f"{self.manifest.name} {headline(report)}")
+
+    def _summary(self, report: Report) -> list[tuple[str, list[str]]]:
+        """Return the report's summary with the library and the files, where they are known."""
+        rows = summary_rows(report)
+        if self.library is not None:
+            sizes = next(lines for label, lines in rows if label == "sizes")
+            sizes[0] += f", library {self.library.path.stat().st_size:,} bytes"
+        if self.manifest.files:
+            rows.insert(len(rows) - bool(report["warnings"]), ("files", [", ".join([*self.manifest.files, FILE_NAME])]))
+        return rows
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""

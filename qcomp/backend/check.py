@@ -99,8 +99,12 @@ def check_program(
 
 
 def in_float(rows: Sequence[Mapping[str, Any]]) -> tuple[InFloat, ...]:
-    """The ops that a report gives a reason for, equal ones together, the most frequent first."""
-    reasons = Counter((str(row["op"]), str(row["reason"])) for row in rows if row["reason"])
+    """The ops that a report gives a reason for, equal ones together, the most frequent first.
+
+    Ops that only turn floats into codes or back are left out.
+    """
+    stay = [row for row in rows if row["reason"] and not str(row["op"]).startswith("quant.")]
+    reasons = Counter((str(row["op"]), str(row["reason"])) for row in stay)
     return tuple(InFloat(op, count, reason) for (op, reason), count in reasons.most_common())
 
 

@@ -23,6 +23,7 @@ from qcomp.backend.artifact import Artifact, torch_arrays_for
 from qcomp.backend.compile import emit, import_program, is_quantized
 from qcomp.backend.manifest import text_digest
 from qcomp.backend.marks import mark_values, unmarked
+from qcomp.backend.report import html_cells
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.location import module_path, source_line
@@ -83,7 +84,7 @@ class Layer:
         self.noise += float(np.sum(np.where(np.isfinite(error), error, 0.0) ** 2))
 
 
-@dataclass
+@dataclass(repr=False)
 class Comparison:
     """layers: the ops of the compiled module, worst first; outputs: the compiled program's results end to end."""
 
@@ -99,10 +100,22 @@ class Comparison:
     def __getitem__(self, index: int) -> Layer:
         return self.layers[index]
 
+    def __repr__(self) -> str:
+        if not self.layers:
+            return "<qcomp.Comparison of 0 layers>"
+        worst = self.layers[0]
+        off = "" if worst.max_off is None else f"{worst.max_off} codes off, "
+        return f"<qcomp.Comparison of {len(self.layers)} layers, worst {worst.name}: {off}{worst.sqnr_db:.2f} dB>"
+
     def __str__(self) -> str:
         lines = [f"{'off':>5} {'differ':>9} {'SQNR dB':>8}  layer"]
         lines += [_line(layer) for layer in self.layers]
         return "\n".join([*lines, "end to end", *map(_line, self.outputs)])
+
+    def _repr_html_(self) -> str:
+        head = ("off", "differ", "SQNR dB", "layer", "op", "source")
+        rows = [_cells(layer) for layer in (*self.layers, *self.outputs)]
+        return html_cells(head, rows)
 
 
 def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, evaluator: str = "numpy") -> Comparison:
@@ -134,7 +147,9 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
             row = outputs.setdefault(index, Layer(f"output {index}", "output", None, f"output {index}"))
             _add(row, kind, before, after)
     if not layers:
-        raise QcompError("no value of the module has a name of the program", code="compare")
+        hint = "compare with the program that the artifact was compiled from: after qcomp.quantize, the module it gave"
+        text = "the artifact was not made of this program: no value of the module has a name of the program"
+        raise QcompError(text, code="compare", hint=hint)
     worst = sorted(layers.values(), key=lambda layer: (-(layer.max_off or 0), layer.sqnr_db, -layer.share))
     return Comparison(worst, list(outputs.values()))
 
@@ -268,7 +283,12 @@ def _add(row: Layer, value: SSAValue, before: Array, after: Array) -> None:
     row.add(before, after, encoding_of(value.type), reals)
 
 
-def _line(layer: Layer) -> str:
+def _cells(layer: Layer) -> tuple[str, ...]:
     off = "-" if layer.max_off is None else str(layer.max_off)
-    place = f" ({layer.loc})" if layer.loc else ""
-    return f"{off:>5} {100 * layer.share:8.4f}% {layer.sqnr_db:8.2f}  {layer.name} {layer.op}{place}"
+    share, ratio = f"{100 * layer.share:.4f}%", f"{layer.sqnr_db:.2f}"
+    return off, share, ratio, layer.name, layer.op, layer.loc or ""
+
+
+def _line(layer: Layer) -> str:
+    off, share, ratio, name, op, loc = _cells(layer)
+    return f"{off:>5} {share:>9} {ratio:>8}  {name} {op}{f' ({loc})' if loc else ''}"

@@ -5,31 +5,37 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Region, SSAValue
 
 from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
 from qcomp.backend.folder import TemporaryFolder
+from qcomp.backend.macs import integer_share
 from qcomp.backend.manifest import Manifest
 from qcomp.backend.marks import mark_values
-from qcomp.backend.report import integer_macs, ops_report, quantized_macs
+from qcomp.backend.reasons import Reasons
+from qcomp.backend.report import Quantization
+from qcomp.backend.report_rows import ops_report
 from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
 from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import assembler_weights, c_weights
 from qcomp.dialects.dim import substitute, symbols_of, to_plain
 from qcomp.dialects.dims import attribute_size
-from qcomp.dialects.quant import ObserveOp, encoding_of
+from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
+from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError
+from qcomp.transforms.coded_weights import is_coded
 from qcomp.transforms.duplicate_dequantize import PRIVATE_DEQUANTIZE
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.plan_memory import BOUND
@@ -137,7 +143,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     loops = module.clone()
     run_passes(loops, steps.loops, verify)
     emitted = emit_program(loops, chosen, name)
-    report = _report(reference, module, loops, refusals, emitted, chosen, notes)
+    report = _report(reference, module, loops, refusals, emitted, chosen, notes, opt_level > 0)
     manifest = Manifest(
         emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report,
         state_bytes=emitted.state_bytes,
@@ -201,20 +207,38 @@ def import_program(program: object, example_inputs: Sequence[object] | None) -> 
 
 def _report(
     reference: ModuleOp, module: ModuleOp, loops: ModuleOp, refusals: Sequence[RefusalRecord], emitted: CProgram,
-    target: Target, notes: Sequence[str],
+    target: Target, notes: Sequence[str], integer: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    quantized = quantized_macs(reference)
+    kind = _quantization(reference, module)
     main = next(op for op in loops.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     bound = main.attributes.get(BOUND)
     return {
-        "ops": ops_report(module, refusals),
-        "macs_integer_share": _at_one(integer_macs(module)) / _at_one(quantized) if quantized != 0 else 0.0,
+        "ops": ops_report(module, None if kind == "none" else Reasons(refusals, integer)),
+        "macs_integer_share": integer_share(reference, module, _at_one),
+        "quantization": kind,
         "arena_bytes": to_plain(emitted.arena_bytes),
         "arena_bound_bytes": to_plain(attribute_size(bound)) if bound is not None else 0,
         "weight_bytes": sum(array.nbytes for array in emitted.constants.values()),
+        "c_bytes": len(emitted.source.encode()) + len(emitted.header.encode()),
         "target": target.name,
         "warnings": list(notes),
     }
+
+
+def _quantization(reference: ModuleOp, module: ModuleOp) -> Quantization:
+    """Return what of the program is quantized: constants are its weights, everything else its activations."""
+    ops = [op for op in reference.walk() if not isinstance(op, ConstantOp)]
+    values = [value for op in ops for value in (*op.results, *(arg for each in op.regions for arg in _arguments(each)))]
+    if any(encoding_of(value.type) is not None for value in values):
+        return "static"
+    if any(isinstance(op, QuantizeDynamicOp | DynamicLinearOp) for op in ops):
+        return "dynamic"
+    return "weights" if any(is_coded(op) for op in (*ops, *module.walk())) else "none"
+
+
+def _arguments(region: Region) -> Iterator[SSAValue]:
+    for block in region.blocks:
+        yield from block.args
 
 
 def _at_one(size: int) -> int:

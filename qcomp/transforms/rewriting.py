@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
@@ -37,12 +37,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class RefusalRecord:
-    """A line of the refusal log."""
+    """A line of the refusal log. values: the names of the first results of the ops that it is about."""
 
     rule: str
     op: str
     location: str | None
     reason: str
+    values: set[str] = field(default_factory=set[str], compare=False)
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.op}{f' at {self.location}' if self.location else ''}: {self.reason}"
@@ -67,8 +68,11 @@ def refuse(rule: str, op: Operation, reason: str) -> None:
     records = _log.get()
     if records is not None:
         record = RefusalRecord(rule, op.name, describe(op.location), reason)
-        if record not in records[-64:]:
+        known = next((other for other in records[-64:] if other == record), record)
+        if known is record:
             records.append(record)
+        if op.results and (name := op.results[0].name_hint) is not None:
+            known.values.add(name)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
 from qcomp.backend.emit_c import CProgram, emit_program
-from qcomp.backend.report import macs
+from qcomp.backend.macs import macs
 from qcomp.backend.target import find_target
 from qcomp.dialects import nn
 from qcomp.dialects.quant import Encoding, quantized_type

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ def run(args: Namespace) -> int:
     """Compile, save, and say what became of it."""
     artifact = compile_program(args, args.name, args.calibrate)
     artifact.save(args.output)
-    print(summary(artifact))
-    for line in float_ops(artifact):
-        print(line)
+    print(artifact)
     print(f"saved in {args.output}")
     return 0
 
@@ -89,21 +86,7 @@ def _calibrated(path: Path, samples: str) -> ModuleOp:
 
 
 def summary(artifact: Artifact) -> str:
-    """One line: target, work and the share of it in integers, bytes of weights and arena."""
-    report = artifact.report()
-    macs = sum(op["macs"] for op in report["ops"])
-    share = (
-        f", {report['macs_integer_share']:.1%} of the quantized ones in integers"
-        if report["macs_integer_share"]
-        else ""
-    )
-    return (
-        f"{artifact.manifest.name} for {report['target']}: {len(report['ops'])} ops, {macs:,} MACs{share}; "
-        f"weights {report['weight_bytes']:,} bytes, arena {report['arena_bytes']:,} bytes"
-    )
+    """Return one line: target, work and the share of it in integers, bytes of weights and arena."""
+    from qcomp.backend.report import headline
 
-
-def float_ops(artifact: Artifact) -> list[str]:
-    """Why ops of a quantized model stayed in float, each reason once."""
-    reasons = Counter((op["op"], op["reason"]) for op in artifact.report()["ops"] if op["reason"])
-    return [f"  in float: {op} x{count}: {reason}" for (op, reason), count in reasons.most_common()]
+    return f"{artifact.manifest.name} {headline(artifact.report())}"
