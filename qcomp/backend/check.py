@@ -2,7 +2,8 @@
 """What of a program is not supported on a target: everything that import, passes, lowering and C refuse, at once.
 
 A refused op is replaced by a stand-in that gives tensors of the same types, and the rest of the program goes on to C
-without being built; so one look finds what several compilations would have found one after the other.
+without being built; so one look finds what several compilations would have found one after the other. Of ops that are
+alike one is lowered, and the module is verified once, not after each pass.
 """
 
 from __future__ import annotations
@@ -16,11 +17,18 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qcomp.backend.compile import emit_module, import_program
+from qcomp.backend.compile import choose_target, import_program, pipelines
+from qcomp.backend.emit_c import emit_program
+from qcomp.backend.marks import mark_values
+from qcomp.backend.report import ops_report
+from qcomp.backend.signature import interface_of
 from qcomp.backend.target import find_target
 from qcomp.dialects.specialize import specialize
 from qcomp.errors import QcompError
 from qcomp.refusals import Refusal, RefusalError, printable, refusal_of, refused_kinds
+from qcomp.transforms.lower_to_loop.first_of_each import FirstOfEach
+from qcomp.transforms.pipeline import check_module, run_passes
+from qcomp.transforms.rewriting import refusal_log
 from qcomp.transforms.specialize_dims import resolve
 
 FORMAT_VERSION = 1
@@ -89,13 +97,29 @@ def check_program(
     name = find_target(target).name
     module, refusals = _imported(program, example_inputs, dims or {})
     try:
-        emitted = emit_module(module, target, opt_level, "net")
+        rows = _lowered_rows(module, target, opt_level)
     except RefusalError as error:
         return Check(name, (*refusals, *error.refusals))
     except QcompError as error:
         return Check(name, (*refusals, refusal_of(error, error.code if error.code in ("lower", "emit") else "pass")))
-    rows: Sequence[Mapping[str, Any]] = emitted.manifest.report["ops"]
     return Check(name, tuple(refusals), None if refusals else len(rows), in_float(rows))
+
+
+def _lowered_rows(module: ModuleOp, target: str, opt_level: int) -> list[dict[str, Any]]:
+    """The report's rows for `module`, which is lowered as `emit_module` does it. Raises QcompError as that does."""
+    chosen, _ = choose_target(target)
+    mark_values(module)
+    interface_of(module)
+    steps = pipelines(module, chosen, opt_level)
+    run_passes(module, steps.reference, verify_each=False)
+    with refusal_log() as refusals:
+        run_passes(module, steps.integer, verify_each=False)
+    check_module(module, f"passes {steps.reference},{steps.integer} left")
+    rows = ops_report(module, refusals)
+    loops = ModuleOp(list(FirstOfEach(module, chosen).run()))
+    run_passes(loops, "plan-memory", verify_each=False)
+    emit_program(loops, chosen, "net")
+    return rows
 
 
 def in_float(rows: Sequence[Mapping[str, Any]]) -> tuple[InFloat, ...]:

@@ -101,7 +101,7 @@ def emit(
     name: str | None = None, verify: bool = False, dims: Mapping[str, int] | None = None,
 ) -> Emitted:  # fmt: skip
     """The first half of `compile`: everything that needs no C compiler."""
-    _choose_target(target)
+    choose_target(target)
     try:
         module, title = _imported(program, example_inputs, dims or {})
     except RefusalError:
@@ -132,7 +132,7 @@ def _imported(
 
 def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify: bool = False) -> Emitted:
     """`emit` of a module, which is changed. Raises QcompError, a RefusalError when several ops are refused."""
-    chosen, notes = _choose_target(target)
+    chosen, notes = choose_target(target)
     mark_values(module)
     interface = interface_of(module)
     steps = pipelines(module, chosen, opt_level)
@@ -185,7 +185,8 @@ def _check_options(opt_level: int, numerics: str, threads: int, io: str) -> None
         raise QcompError(f"io {io!r} is not supported", code="option", hint='"float" is: types as in the program')
 
 
-def _choose_target(name: str) -> tuple[Target, list[str]]:
+def choose_target(name: str) -> tuple[Target, list[str]]:
+    """The target of that name, and warnings about the choice."""
     target = find_target(name)
     if name == "native" and target is not AVX512VNNI:
         return target, [f"this CPU lacks AVX512-VNNI: compiled for {target.name}, which is several times slower"]

@@ -11,6 +11,7 @@ what they are; ``?`` in the encoding is a dimension that is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import inf
 from typing import cast
 
@@ -170,9 +171,14 @@ def tensor_of(element: Attribute, sizes: Sequence[int]) -> TensorType[Attribute]
 
 def memref_of(element: Attribute, sizes: Sequence[int]) -> MemRefType[Attribute]:
     """The row-major memref type of `sizes`, some of which may be symbolic."""
+    return _memref_of(element, tuple(sizes))
+
+
+@lru_cache(4096)  # Making a type takes a tenth of a millisecond, and every kernel and buffer asks for several.
+def _memref_of(element: Attribute, sizes: tuple[int, ...]) -> MemRefType[Attribute]:
     if not any(map(is_symbolic, sizes)):
         return MemRefType(element, sizes)
-    return MemRefType(element, _plain(sizes), DimsAttr(tuple(sizes)))
+    return MemRefType(element, _plain(sizes), DimsAttr(sizes))
 
 
 def size_attribute(size: int) -> Attribute:

@@ -125,9 +125,9 @@ def letter_of(step: ModulePass) -> Letter:
 
 def run_passes(
     module: ModuleOp, text: str, verify: bool = False, *, ctx: Context | None = None,
-    available: Available | None = None, hooks: Sequence[Hook] = (),
+    available: Available | None = None, hooks: Sequence[Hook] = (), verify_each: bool = True,
 ) -> None:  # fmt: skip
-    """Run the passes of `text` on `module`, in place; the module is verified after each.
+    """Run the passes of `text` on `module`, in place; the module is verified after each, with `verify_each`.
 
     available: factories of the passes that may be named, by default `available_passes`. verify: hold each pass to its
     letter by running the module before and after it (`verify_rewrites`), which costs two interpretations per pass.
@@ -139,6 +139,8 @@ def run_passes(
     for step in parse_passes(available, text):
         start = time.perf_counter()
         _apply(step, where, module, verify)
+        if verify_each:
+            check_module(module, f"pass {step.name} left")
         seconds = time.perf_counter() - start
         for hook in hooks:
             hook(step, module, seconds)
@@ -151,9 +153,13 @@ def _apply(step: ModulePass, ctx: Context, module: ModuleOp, verify: bool) -> No
         apply_verified(step, ctx, module)
     else:
         step.apply(ctx, module)
+
+
+def check_module(module: ModuleOp, maker: str) -> None:
+    """Raise QcompError when `module` does not verify. maker: words for where it comes from, such as "pass cse left"."""
     try:
         module.verify()
     except VerifyException as problem:
-        text = f"pass {step.name} left a module that does not verify: {str(problem).splitlines()[0]}"
+        text = f"{maker} a module that does not verify: {str(problem).splitlines()[0]}"
         culprit = first_invalid(module)
         raise QcompError.at(culprit, text, code="verify") if culprit else QcompError(text, code="verify") from None

@@ -141,6 +141,40 @@ def test_supported() -> None:
     assert found.supported and found.ops == 1 and found.in_float == ()
 
 
+class Alike(nn.Module):
+    """Three hundred ops of three kinds; two linears of one shape with weights of their own, and the second again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for step in range(100):
+            x = torch.sigmoid(x + float(step)) * 0.5
+        return self.second(self.second(self.first(x))).softmax(-1)
+
+
+def test_ops_that_are_alike_are_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for those that differ in weights, which decide what a kernel is; and all that are refused are named."""
+    module = from_torch(torch.export.export(Alike().eval(), (torch.randn(2, 6),)))
+    lowered: list[str] = []
+    lower = driver.Lowering._lower  # pyright: ignore[reportPrivateUsage]
+
+    def count(self: driver.Lowering, function: Any, op: Any) -> None:
+        lowered.append(op.name)
+        lower(self, function, op)
+
+    monkeypatch.setattr(driver.Lowering, "_lower", count)
+    found = check_program(module, "generic", opt_level=1)
+    assert found.supported and found.ops == 304
+    assert lowered == ["nn.add", "nn.sigmoid", "nn.mul", "nn.linear", "nn.linear", "nn.softmax"]
+    without(monkeypatch, ir.LinearOp, ir.SigmoidOp)
+    with pytest.raises(RefusalError) as caught:
+        qcomp.compile(module, target="generic", opt_level=1)
+    assert caught.value.refusals == check_program(module, "generic", opt_level=1).refusals
+    assert len(caught.value.refusals) == 103
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     code = main(["check", *map(str, arguments)])
     out, err = capsys.readouterr()
