@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from qcomp.backend.compile import choose_target, import_program, pipelines
+from qcomp.backend.compile import choose_target, import_program, pipelines, report_rows
 from qcomp.backend.emit_c import emit_program
 from qcomp.backend.marks import mark_values
-from qcomp.backend.report import ops_report
+from qcomp.backend.report import OpRow
 from qcomp.backend.signature import interface_of
 from qcomp.backend.target import find_target
 from qcomp.dialects.specialize import specialize
@@ -105,17 +105,18 @@ def check_program(
     return Check(name, tuple(refusals), None if refusals else len(rows), in_float(rows))
 
 
-def _lowered_rows(module: ModuleOp, target: str, opt_level: int) -> list[dict[str, Any]]:
+def _lowered_rows(module: ModuleOp, target: str, opt_level: int) -> list[OpRow]:
     """The report's rows for `module`, which is lowered as `emit_module` does it. Raises QcompError as that does."""
     chosen, _ = choose_target(target)
     mark_values(module)
     interface_of(module)
     steps = pipelines(module, chosen, opt_level)
     run_passes(module, steps.reference, verify_each=False)
+    reference = module.clone()
     with refusal_log() as refusals:
         run_passes(module, steps.integer, verify_each=False)
     check_module(module, f"passes {steps.reference},{steps.integer} left")
-    rows = ops_report(module, refusals)
+    rows = report_rows(reference, module, refusals, opt_level > 0)
     loops = ModuleOp(list(FirstOfEach(module, chosen).run()))
     run_passes(loops, "plan-memory", verify_each=False)
     emit_program(loops, chosen, "net")

@@ -22,7 +22,7 @@ from qcomp.backend.macs import integer_share
 from qcomp.backend.manifest import Manifest
 from qcomp.backend.marks import mark_values
 from qcomp.backend.reasons import Reasons
-from qcomp.backend.report import Quantization
+from qcomp.backend.report import OpRow, Quantization
 from qcomp.backend.report_rows import ops_report
 from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
@@ -214,7 +214,7 @@ def _report(
     main = next(op for op in loops.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     bound = main.attributes.get(BOUND)
     return {
-        "ops": ops_report(module, None if kind == "none" else Reasons(refusals, integer)),
+        "ops": report_rows(reference, module, refusals, integer),
         "macs_integer_share": integer_share(reference, module, _at_one),
         "quantization": kind,
         "arena_bytes": to_plain(emitted.arena_bytes),
@@ -224,6 +224,14 @@ def _report(
         "target": target.name,
         "warnings": list(notes),
     }
+
+
+def report_rows(
+    reference: ModuleOp, module: ModuleOp, refusals: Sequence[RefusalRecord], integer: bool
+) -> list[OpRow]:
+    """Return the rows of a report, with reasons where the program is quantized. integer: as for `Reasons`."""
+    kind = _quantization(reference, module)
+    return ops_report(module, None if kind == "none" else Reasons(refusals, integer))
 
 
 def _quantization(reference: ModuleOp, module: ModuleOp) -> Quantization:
