@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
@@ -324,9 +324,18 @@ def reduced_shape(value: Shape, dim: Shape, keepdim: bool) -> Shape:
 
 @irdl_op_definition
 class MeanOp(ReduceOp):
-    """Arithmetic mean."""
+    """Arithmetic mean. `shifted`: an element plus the mean of the distances from it, exact for equal elements."""
 
     name = "nn.mean"
+    shifted = opt_prop_def(UnitAttr)
+
+    def __init__(
+        self, value: SSAValue, dim: Sequence[int], keepdim: bool, result_type: Tensor | None = None,
+        shifted: bool = False,
+    ):  # fmt: skip
+        super().__init__(value, dim, keepdim, result_type)
+        if shifted:
+            self.properties["shifted"] = UnitAttr()
 
 
 @irdl_op_definition

@@ -44,6 +44,12 @@ def total(b: Builder, value: SSAValue, axes: Sequence[int], keep: bool = False) 
     return b.add(nn.SumOp(value, axes, keep)) if axes else value
 
 
+def centred(b: Builder, value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
+    """Return (mean, value - mean) over `axes`, which are kept; the difference of equal elements is exactly 0."""
+    mean = b.add(nn.MeanOp(value, axes, True, shifted=True))
+    return mean, subtract(b, value, mean)
+
+
 def exchanged(b: Builder, value: SSAValue) -> SSAValue:
     """The transpose of each matrix."""
     rank = len(shape_of(value))

@@ -48,8 +48,7 @@ def _updated(b: Builder, node: Node) -> list[SSAValue]:
     value, momentum = b.tensor(node, "input"), b.real(node, "momentum", 0.1)
     axes = (0, *range(2, len(shape_of(value))))
     count = prod(shape_of(value)[axis] for axis in axes)
-    mean = b.add(nn.MeanOp(value, axes, True))
-    apart = arithmetic.subtract(b, value, mean)
+    mean, apart = arithmetic.centred(b, value, axes)
     total = b.add(nn.SumOp(arithmetic.multiply(b, apart, apart), axes, False))
     variance = arithmetic.divide(b, total, b.scalar(count - 1, dtype_of(value)))
     found: list[SSAValue] = []

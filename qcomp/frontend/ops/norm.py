@@ -40,10 +40,9 @@ def layer_norm(b: Builder, node: Node) -> Result:
 
 def statistics(b: Builder, value: SSAValue, axes: Sequence[int], keep: bool, eps: float) -> list[SSAValue]:
     """Mean and 1 / sqrt(variance + eps) over `axes`: further results of torch's native norms, mostly unread."""
-    mean = b.add(nn.MeanOp(value, axes, True))
-    centred = arithmetic.subtract(b, value, mean)
-    variance = b.add(nn.MeanOp(arithmetic.multiply(b, centred, centred), axes, keep))
-    mean = mean if keep else b.add(nn.MeanOp(value, axes, False))
+    mean, apart = arithmetic.centred(b, value, axes)
+    variance = b.add(nn.MeanOp(arithmetic.multiply(b, apart, apart), axes, keep))
+    mean = mean if keep else reshape_to(b, mean, shape_of(variance))
     return [mean, b.add(nn.RsqrtOp(arithmetic.add(b, variance, eps)))]
 
 
@@ -79,7 +78,7 @@ def standardized(b: Builder, rows: SSAValue, eps: float) -> SSAValue:
     last = len(shape_of(rows)) - 1
     if not is_symbolic(shape_of(rows)[last]):
         return b.add(nn.LayerNormOp(rows, shape_of(rows)[last:], None, None, eps))
-    apart = arithmetic.subtract(b, rows, b.add(nn.MeanOp(rows, (last,), True)))
+    _, apart = arithmetic.centred(b, rows, (last,))
     variance = b.add(nn.MeanOp(arithmetic.multiply(b, apart, apart), (last,), True))
     return arithmetic.multiply(b, apart, b.add(nn.RsqrtOp(arithmetic.add(b, variance, eps))))
 

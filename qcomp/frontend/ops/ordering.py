@@ -12,6 +12,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.dim import is_symbolic, larger
 from qcomp.frontend.builder import Builder, Number, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.arithmetic import centred
 from qcomp.frontend.ops.operands import (
     HALF,
     choose,
@@ -199,8 +200,7 @@ def _moments(b: Builder, node: Node) -> tuple[SSAValue, SSAValue, str]:
         less = b.number(node, "correction")
     sizes = shape_of(value)
     count = prod(sizes[axis] for axis in axes)
-    mean = b.add(nn.MeanOp(value, axes, True))
-    apart = difference(b, value, mean)
+    mean, apart = centred(b, value, axes)
     total = b.add(nn.SumOp(b.add(nn.MulOp(apart, apart)), axes, keep))
     variance = quotient(b, total, _divisor(b, count, less, dtype_of(value)))
     shown = mean if keep else reshape_to(b, mean, [size for axis, size in enumerate(sizes) if axis not in axes])

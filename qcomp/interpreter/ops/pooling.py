@@ -85,7 +85,7 @@ def _coded_sum(op: nn.MeanOp | nn.SumOp, arrays: Arrays) -> Array | None:
 
 @meaning(nn.MeanOp, coded=_coded_sum)
 def _mean(op: nn.MeanOp, arrays: Arrays) -> Array:
-    return reduction.mean(arrays[0], op.axes, _keepdim(op))
+    return reduction.mean(arrays[0], op.axes, _keepdim(op), op.shifted is not None)
 
 
 @meaning(nn.SumOp, coded=_coded_sum)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from qcomp.interpreter.reference.array import Array
-from qcomp.interpreter.reference.reduction import ordered_sum
+from qcomp.interpreter.reference.reduction import mean, ordered_sum
 from qcomp.interpreter.reference.transcendental import exp
 
 
@@ -16,21 +16,24 @@ def batch_norm_factor(var: Array, weight: Array | None, eps: float, dtype: np.dt
     return (scale if weight is None else weight.astype(np.float64) * scale).astype(dtype)
 
 
-def batch_norm(x: Array, mean: Array, var: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+def batch_norm(x: Array, centre: Array, var: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     """``(x - mean) * factor + bias`` per channel of axis 1, the factor by `batch_norm_factor`."""
     view = (1, -1, *(1 for _ in x.shape[2:]))
-    result = (x - mean.reshape(view)) * batch_norm_factor(var, weight, eps, x.dtype).reshape(view)
+    result = (x - centre.reshape(view)) * batch_norm_factor(var, weight, eps, x.dtype).reshape(view)
     return result if bias is None else result + bias.reshape(view)
 
 
 def layer_norm(x: Array, axes: int, weight: Array | None, bias: Array | None, eps: float) -> Array:
-    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions, biased variance."""
+    """``(x - mean) * (1 / sqrt(var + eps)) * weight + bias`` over the last `axes` dimensions, biased variance.
+
+    The mean is `reduction.mean` with a shift: equal elements give exactly the bias.
+    """
     lead = x.shape[: x.ndim - axes]
     rows = x.reshape(*lead, int(np.prod(x.shape[x.ndim - axes :], dtype=np.int64)))
     count, last = x.dtype.type(max(rows.shape[-1], 1)), (len(lead),)
-    centred = rows - (ordered_sum(rows, last) / count)[..., None]
-    var = ordered_sum(centred * centred, last) / count
-    result = centred * (x.dtype.type(1) / np.sqrt(var + x.dtype.type(eps)))[..., None]
+    apart = rows - mean(rows, last, True, shifted=True)
+    var = ordered_sum(apart * apart, last) / count
+    result = apart * (x.dtype.type(1) / np.sqrt(var + x.dtype.type(eps)))[..., None]
     if weight is not None:
         result = result * weight.reshape(-1)
     if bias is not None:

@@ -15,14 +15,18 @@ Averages of few codes often lie half way between two codes, where any shorter fo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
+from qcomp.interpreter.reference.algebra import Algebra, NumpyAlgebra
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.reference.elementwise import maximum
 from qcomp.interpreter.reference.quantize import quantize
+
+V = TypeVar("V")
 
 PARTIALS = 16
 """Partial results of a reduction."""
@@ -58,11 +62,48 @@ def total(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
     return _kept(ordered_sum(x, axes), axes, keepdim)
 
 
-def mean(x: Array, axes: Sequence[int], keepdim: bool) -> Array:
-    """Arithmetic mean in x's dtype. Raises QcompError for integers."""
+def mean(x: Array, axes: Sequence[int], keepdim: bool, shifted: bool = False) -> Array:
+    """Arithmetic mean in x's dtype. Raises QcompError for integers.
+
+    shifted: ``a + sum(x - a) / n`` with the anchor `a` of `anchor_of`. Equal elements have x - a = 0, so their mean is
+    the element itself, whatever its size and their number, where ``sum(x) / n`` rounds on the way and may overflow.
+    """
     require_float(x, "mean")
     count = x.dtype.type(element_count(x.shape, axes))
-    return _kept(ordered_sum(x, axes) / count, axes, keepdim)
+    if not shifted or not axes or count == 0:
+        return _kept(ordered_sum(x, axes) / count, axes, keepdim)
+    anchor = _anchor(x, axes)
+    result = anchor.squeeze(tuple(axes)) + ordered_sum(x - anchor, axes) / count
+    return _kept(result, axes, keepdim)
+
+
+def _anchor(x: Array, axes: Sequence[int]) -> Array:
+    """The element that distances are measured from; `axes`, which are not empty, have size 1 in the result."""
+    found: list[Array] = []
+    for places in anchor_places([x.shape[axis] for axis in axes]):
+        where = [slice(None)] * x.ndim
+        for axis, place in zip(axes, places, strict=True):
+            where[axis] = slice(place, place + 1)
+        found.append(x[tuple(where)])
+    return anchor_of(NumpyAlgebra(x.dtype), *found)
+
+
+def anchor_places(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """The indices of the three elements along axes of `sizes`, which may depend on symbols: first, middle and last."""
+    return [tuple(0 for _ in sizes), tuple(size // 2 for size in sizes), tuple(size - 1 for size in sizes)]
+
+
+def anchor_of(m: Algebra[V], x: V, y: V, z: V) -> V:
+    """The median of three elements where it is further from 0 than they are apart, else 0.
+
+    So equal elements are their own anchor; elements around 0 are summed up as they are; and one outlier is no anchor,
+    as distances from it would be rounded to its precision. A row with NaN or infinities has no finite mean anyway.
+    """
+    low, high = m.select("lt", x, y, x, y), m.select("lt", x, y, y, x)
+    below = m.select("lt", z, high, z, high)
+    median = m.select("gt", below, low, below, low)
+    apart = m.subtract(m.select("gt", z, high, z, high), m.select("lt", z, low, z, low))
+    return m.select("gt", m.absolute(median), apart, median, m.number(0.0))
 
 
 def largest(x: Array, axes: Sequence[int], keepdim: bool) -> Array:

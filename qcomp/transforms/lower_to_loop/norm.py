@@ -18,6 +18,7 @@ from qcomp.dialects.element import numpy_dtype
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.norm import batch_norm_factor
+from qcomp.interpreter.reference.reduction import anchor_of, anchor_places
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_number, real_type
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
@@ -86,24 +87,33 @@ def _build(spec: LayerNormKernel, name: str, where: LocationAttr) -> FuncOp:
 
 
 def _row(spec: LayerNormKernel, b: Builder, use: dict[str, SSAValue], row: Index) -> None:
-    one = Reals(b, ())
-    count = one.number(spec.size)
-    mean = one.divide(sum_in_lanes(b, spec.size, lambda index, part: _load(b, use["x"], (row, index), part)), count)
+    """The formulas of `reference.norm.layer_norm`; the loops over a row:
 
-    def centred(index: Index, part: Chunk) -> SSAValue:
+    for i: sum += x[i] - anchor
+    for i: squares += (x[i] - mean) * (x[i] - mean)
+    for i: y[i] = (x[i] - mean) * inverse * weight[i] + bias[i]
+    """
+    one = Reals(b, ())
+    count = one.number(max(spec.size, 1))
+
+    def apart(index: Index, part: Chunk, centre: SSAValue) -> SSAValue:
         m = Reals(b, part.shape)
-        return m.subtract(_load(b, use["x"], (row, index), part), b.broadcast(mean, m.shape))
+        return m.subtract(_load(b, use["x"], (row, index), part), b.broadcast(centre, m.shape))
 
     def squared(index: Index, part: Chunk) -> SSAValue:
-        value = centred(index, part)
+        value = apart(index, part, mean)
         return Reals(b, part.shape).multiply(value, value)
 
+    places = anchor_places([spec.size]) if spec.size else []
+    anchor = anchor_of(one, *(b.load(use["x"], [row, place]) for (place,) in places)) if places else count
+    shift = one.divide(sum_in_lanes(b, spec.size, lambda index, part: apart(index, part, anchor)), count)
+    mean = one.add(anchor, shift)
     variance = one.divide(sum_in_lanes(b, spec.size, squared), count)
     inverse = one.divide(one.number(1.0), one.square_root(one.add(variance, one.number(spec.eps))))
     for part in chunks(spec.size, f32, spec.lanes):
         with b.loop(part.start, part.stop, part.step) as nest:
             m = Reals(b, part.shape)
-            value = m.multiply(centred(nest.index, part), b.broadcast(inverse, m.shape))
+            value = m.multiply(apart(nest.index, part, mean), b.broadcast(inverse, m.shape))
             if spec.weight:
                 value = m.multiply(value, _load(b, use["weight"], (nest.index,), part))
             if spec.bias:

@@ -25,7 +25,7 @@ from qcomp.dialects.dims import declared_symbols, memref_of
 from qcomp.dialects.element import is_integer
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import largest_distance
-from qcomp.interpreter.reference.reduction import PARTIALS
+from qcomp.interpreter.reference.reduction import PARTIALS, anchor_of, anchor_places
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
 from qcomp.transforms.lower_to_loop.along import reduce_in_order
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
@@ -35,13 +35,15 @@ from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantize
 from qcomp.transforms.lower_to_loop.held import plain_element
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers, partial_count
+from qcomp.transforms.lower_to_loop.reals import Reals
 
 
 @dataclass(frozen=True)
 class ReductionKernel:
     """All that the code depends on. axes: reduced dimensions; keep: the input's dimension of each one of the result.
 
-    divisor: of sums; 1 for none. wide: sums of codes are held in 64 bits, one element after the other.
+    divisor: of sums; 1 for none. wide: sums of codes are held in 64 bits, one element after the other. shifted: the
+    sum is of distances from an anchor, which is added to their mean.
     """
 
     kind: str
@@ -54,6 +56,7 @@ class ReductionKernel:
     divisor: int
     lanes: int
     wide: bool = False
+    shifted: bool = False
 
     @property
     def last(self) -> int:
@@ -97,6 +100,7 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
         None if source.encoding is None else Codes.of(source.encoding),
         None if target.encoding is None else Codes.of(target.encoding),
         count if isinstance(op, nn.MeanOp) else 1, 1 if wide else lowering.target.lanes, wide,
+        isinstance(op, nn.MeanOp) and op.shifted is not None and source.encoding is None and count != 0,
     )  # fmt: skip
     arguments = [source.value, target.value]
     name = op.name.removeprefix("nn.")
@@ -133,6 +137,7 @@ class _Reduction:
     def __init__(self, spec: ReductionKernel, b: Builder, values: Sequence[SSAValue]):
         self.spec, self.b = spec, b
         self.x, self.y = values
+        self.anchor: SSAValue | None = None
 
     def emit(self) -> None:
         spec, b = self.spec, self.b
@@ -184,6 +189,7 @@ class _Reduction:
     def _across(self, indices: list[Index | int]) -> SSAValue:
         """A scalar: partial results in the lanes of one tile, then halved."""
         spec, b = self.spec, self.b
+        self.anchor = self._anchor(indices, ())
         size = spec.source.sizes[spec.last]
 
         def step(acc: SSAValue, index: Index, part: Chunk) -> SSAValue:
@@ -199,6 +205,7 @@ class _Reduction:
     def _along(self, indices: list[Index | int], part: Chunk) -> SSAValue:
         """A tile along a kept dimension: a tile for each partial result, then halved."""
         spec, b = self.spec, self.b
+        self.anchor = self._anchor(indices, part.shape, part.valid)
         size = spec.source.sizes[spec.last]
         count = 1 if spec.source_codes is not None else partial_count(size)
 
@@ -222,6 +229,35 @@ class _Reduction:
             nest.carry(*self._outer(axes[1:], indices, nest.carried, inner))
         return nest.results
 
+    def _anchor(self, indices: list[Index | int], shape: tuple[int, ...], valid: int | None = None) -> SSAValue | None:
+        """Return the element that distances are measured from; 0 where a symbol makes the reduction empty."""
+        spec, b = self.spec, self.b
+        if not spec.shifted:
+            return None
+
+        def load(sizes: Sequence[int]) -> SSAValue:
+            if sizes:
+                with b.loop(0, [1, sizes[0]], carry=[b.real(0.0, shape)]) as nest:
+                    nest.carry(load(sizes[1:]))
+                return nest.results[0]
+            return anchor_of(Reals(b, shape), *(self._element(at, shape, valid) for at in elements))
+
+        sizes = [spec.source.sizes[axis] for axis in spec.axes]
+        elements: list[list[Index | int]] = []
+        for places in anchor_places(sizes):
+            at = list(indices)
+            for axis, index in zip(spec.axes, places, strict=True):
+                at[axis] = index
+            elements.append(at)
+        return load([size for size in sizes if is_symbolic(size)])
+
+    def _element(self, indices: list[Index | int], shape: tuple[int, ...], valid: int | None) -> SSAValue:
+        """A real, or those of a tile along lanes."""
+        spec, b = self.spec, self.b
+        if spec.across:
+            return b.load(self.x, place(spec.source, indices))
+        return load_lanes(b, self.x, spec.source, indices, spec.lane, shape, valid)
+
     def _load(self, indices: Sequence[Index | int], part: Chunk) -> SSAValue:
         """What partial results take in: reals, codes as i32 for sums, bytes for the largest code along lanes."""
         spec, b = self.spec, self.b
@@ -232,6 +268,10 @@ class _Reduction:
             tile = load_lanes(b, self.x, spec.source, indices, spec.lane, part.shape, part.valid)
         if spec.source_codes is not None and (spec.kind == "add" or spec.across):
             tile = b.add(loop.ExtendOp(tile, spec.source_codes.unsigned))
+        if self.anchor is not None:
+            tile = b.add(arith.SubfOp(tile, b.broadcast(self.anchor, part.shape)))
+            if spec.across and part.valid is not None:
+                tile = b.add(loop.FillOp(tile, part.valid, 0.0))
         if spec.kind == "max" and spec.across and part.valid is not None:
             lowest = -np.inf if spec.source_codes is None else spec.source_codes.low
             tile = b.add(loop.FillOp(tile, part.valid, lowest))
@@ -266,6 +306,8 @@ class _Reduction:
             acc = b.add(arith.MulfOp(acc, b.real(codes.scale, shape)))
         if spec.divisor != 1 or codes is not None:
             acc = b.add(arith.DivfOp(acc, b.real_count(spec.divisor, shape)))
+        if self.anchor is not None:
+            acc = b.add(arith.AddfOp(self.anchor, acc))
         return quantized(b, acc, spec.target_codes)
 
     def _zeros(self, codes: Codes, shape: tuple[int, ...]) -> SSAValue:

@@ -14,6 +14,8 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
+from qcomp.interpreter.reference.norm import layer_norm
+from qcomp.interpreter.reference.reduction import mean
 
 A, C = activation(0.02, 114), activation(1 / 256, 0)
 SHAPES = [(3, 37), (2, 3, 5, 49), (4, 16), (2, 5, 3), (1, 17, 1), (7,)]
@@ -74,6 +76,53 @@ def test_layer_norm(shape: tuple[int, ...], axes: int, affine: tuple[bool, bool]
         p.add(nn.LayerNormOp(q, normalized, weight, bias, 1e-12, kind(shape, A))),
     ]
     three_way.check(p.module(*results), *p.arrays)
+
+
+EQUAL = (3.3, -0.1, 1e4 / 3, 2.0**24 + 2, 1e-45, -1e-40, 2.0**-126, 1e38, float(np.finfo(np.float32).max), -0.0, 0.0)
+"""Values whose sum over a row is rounded, denormal, or overflows."""
+
+
+def test_equal_elements_have_no_deviation() -> None:
+    """In lanes, in registers, over several dimensions, of reals and of codes: exactly 0, or the bias."""
+    p, count = Program(9), len(EQUAL)
+    x, image, q = p.input((count, 37)), p.input((3, 17, count)), p.input((3, 21), A)
+    p.arrays[0][:], p.arrays[1][:] = np.float32(EQUAL)[:, None], np.float32(EQUAL)
+    p.arrays[2][:] = np.uint8([[3], [114], [255]]).view(p.arrays[2].dtype)
+    bias = p.input((37,))
+    normal = [p.add(nn.LayerNormOp(x, (37,), p.reals((37,)), bias, 1e-5))]
+    normal += [
+        p.add(nn.LayerNormOp(x, (37,), None, None, 1e-12)),
+        p.add(nn.LayerNormOp(q, (21,), None, None, 1e-5, kind((3, 21)))),
+    ]
+    means = [p.add(nn.MeanOp(x, (1,), True, shifted=True))]
+    means += [p.add(nn.MeanOp(image, axes, True, shifted=True)) for axes in ((1,), (0, 1))]
+    apart = [p.add(nn.SubOp(value, mean)) for value, mean in zip((x, image, image), means, strict=True)]
+    affine, *zeros = three_way.check(p.module(*normal, *apart), *p.arrays)
+    assert all(not zero.any() for zero in zeros)
+    assert (affine == p.arrays[3]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(1, 3000), st.sampled_from(["f", "d"]))
+def test_any_number_of_any_equal_elements(value: float, count: int, dtype: str) -> None:
+    row = np.full((1, count), value, dtype)
+    assert not layer_norm(row, 1, None, None, 1e-12).any()
+    assert mean(row, (1,), False, shifted=True) == value
+
+
+@pytest.mark.parametrize("size", [5, 768])
+def test_mean_is_at_least_as_near_as_a_plain_one(size: int) -> None:
+    """Elements far from 0 gain by the shift; an outlier in any place costs nothing."""
+    rows = np.random.default_rng(10).standard_normal((400, size)).astype(np.float32)
+    far, outlier = rows + np.float32(1e4), np.where(np.arange(size) == 0, np.float32(1e4), rows)
+    errors: list[list[float]] = []
+    for x in (rows, far, outlier):
+        exact = x.astype(np.float64).mean(1)
+        found = [mean(x, (1,), False, shifted=shifted) for shifted in (True, False)]
+        errors.append([float(np.sqrt(((value - exact) ** 2).mean())) for value in found])
+    assert errors[1][0] < 0.9 * errors[1][1]
+    # The deviations are around 1: what three elements on one side of the mean cost is nothing beside their rounding.
+    assert all(ours <= 1.1 * plain + 2.0**-26 for ours, plain in errors)
 
 
 def test_norms_by_all_compilers() -> None:

@@ -137,6 +137,7 @@ func.func @norms(%x: tensor<2x3x5xf32>, %c: tensor<3xf32>, %n: tensor<5xf32>) {
 // CHECK-NEXT:    %avg = nn.avg_pool2d %x {kernel_size = array<i64: 2, 3>, stride = array<i64: 2, 3>, padding = array<i64: 0, 1>, ceil_mode = false, count_include_pad = false, divisor_override = 5 : i64} : tensor<2x3x9x10xf32> -> tensor<2x3x4x4xf32>
 // CHECK-NEXT:    %adaptive = nn.adaptive_avg_pool2d %x {output_size = array<i64: 1, 2>} : tensor<2x3x9x10xf32> -> tensor<2x3x1x2xf32>
 // CHECK-NEXT:    %mean = nn.mean %x {dim = array<i64: 2, 3>, keepdim = true} : tensor<2x3x9x10xf32> -> tensor<2x3x1x1xf32>
+// CHECK-NEXT:    %near = nn.mean %x {dim = array<i64: 2, 3>, keepdim = true, shifted} : tensor<2x3x9x10xf32> -> tensor<2x3x1x1xf32>
 // CHECK-NEXT:    %sum = nn.sum %x {dim = array<i64: -1>, keepdim = false} : tensor<2x3x9x10xf32> -> tensor<2x3x9xf32>
 // CHECK-NEXT:    %amax = nn.amax %x {dim = array<i64>, keepdim = false} : tensor<2x3x9x10xf32> -> tensor<f32>
 func.func @pools(%x: tensor<2x3x9x10xf32>) {
@@ -144,6 +145,7 @@ func.func @pools(%x: tensor<2x3x9x10xf32>) {
   %avg = nn.avg_pool2d %x {kernel_size = array<i64: 2, 3>, stride = array<i64: 2, 3>, padding = array<i64: 0, 1>, ceil_mode = false, count_include_pad = false, divisor_override = 5 : i64} : tensor<2x3x9x10xf32> -> tensor<2x3x4x4xf32>
   %adaptive = nn.adaptive_avg_pool2d %x {output_size = array<i64: 1, 2>} : tensor<2x3x9x10xf32> -> tensor<2x3x1x2xf32>
   %mean = nn.mean %x {dim = array<i64: 2, 3>, keepdim = true} : tensor<2x3x9x10xf32> -> tensor<2x3x1x1xf32>
+  %near = nn.mean %x {dim = array<i64: 2, 3>, keepdim = true, shifted} : tensor<2x3x9x10xf32> -> tensor<2x3x1x1xf32>
   %sum = nn.sum %x {dim = array<i64: -1>, keepdim = false} : tensor<2x3x9x10xf32> -> tensor<2x3x9xf32>
   %amax = nn.amax %x {dim = array<i64>, keepdim = false} : tensor<2x3x9x10xf32> -> tensor<f32>
   func.return
