@@ -8,6 +8,8 @@ the formulas are those of torch's observers (affine, 0 included).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +27,13 @@ _ROUNDS = 3
 """How often either end of a range is looked at again."""
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+class Streamed(ABC):
+    """Samples that need not be in memory together: each pass makes them anew, the same ones."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[tuple[Array, ...]]: ...
 
 
 @dataclass

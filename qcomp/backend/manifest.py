@@ -13,6 +13,8 @@ from typing import Any, cast
 from qcomp.backend.interface import Interface
 from qcomp.dialects.dim import from_plain, to_plain
 from qcomp.errors import QcompError
+from qcomp.limits import MAX_MANIFEST_BYTES
+from qcomp.reading import open_regular, read_bytes
 
 FORMAT_VERSION = 1
 FILE_NAME = "manifest.json"
@@ -60,7 +62,7 @@ class Manifest:
     def read(folder: Path) -> Manifest:
         """The manifest of the artifact in `folder`. Raises QcompError when there is none that this qcomp reads."""
         try:
-            text = (folder / FILE_NAME).read_text(encoding="utf-8")
+            text = read_bytes(folder / FILE_NAME, ("MAX_MANIFEST_BYTES", MAX_MANIFEST_BYTES)).decode()
         except UnicodeDecodeError:
             raise QcompError(f"{folder / FILE_NAME} is damaged", code="artifact") from None
         except OSError:
@@ -84,7 +86,7 @@ class Manifest:
 
 def digest(path: Path) -> str:
     """The SHA-256 of a file."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

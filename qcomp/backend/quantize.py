@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.rewriter import Rewriter as IrRewriter
 
-from qcomp.backend.calibration import Range, weight_encoding
+from qcomp.backend.calibration import Range, Streamed, weight_encoding
 from qcomp.backend.compile import import_program, is_quantized
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
@@ -51,19 +51,20 @@ def quantize(
 
     Raises QcompError for an unknown scheme, no samples, samples that do not fit, and programs that are quantized.
     """
-    from qcomp.backend.compare import arrays_of, samples
+    from qcomp.backend.compare import samples
 
     if scheme not in SCHEMES:
         raise QcompError(f"scheme {scheme!r} does not exist", code="option", hint=f"one of {', '.join(SCHEMES)}")
-    given = samples(list(calibration))
-    if not given:
+    given = calibration if isinstance(calibration, Streamed) else samples(list(calibration))
+    first = next(iter(given), None)
+    if first is None:
         raise QcompError("there are no calibration samples", code="calibration", hint="a hundred inputs are enough")
-    module, _ = import_program(program, None if isinstance(program, ModuleOp) else given[0])
+    module, _ = import_program(program, None if isinstance(program, ModuleOp) else first)
     if is_quantized(module):
         raise QcompError("the program is quantized already", code="calibration", hint="compile it as it is")
     run_passes(module, _BEFORE)
     plan = _Plan(_main(module))
-    ranges = _calibrate(module, plan, [arrays_of(sample) for sample in given], evaluator)
+    ranges = _calibrate(module, plan, given, evaluator)
     _insert(plan, ranges)
     module.verify()
     return module
@@ -146,19 +147,21 @@ def _sources(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _calibrate(
-    module: ModuleOp, plan: _Plan, given: Sequence[Sequence[Array]], evaluator: str
+    module: ModuleOp, plan: _Plan, given: Iterable[Sequence[object]], evaluator: str
 ) -> dict[SSAValue, Range]:  # fmt: skip
-    """The range of each group over all samples."""
+    """The range of each group over all samples, one of which is an array at a time."""
+    from qcomp.backend.compare import arrays_of
+
     ranges = {head: Range() for head in plan.groups.values()}
     arguments = plan.main.body.block.args
     state = [state.initial.array for state in states_of(plan.main)]
-    for number, sample in enumerate(given):
-        if len(sample) != len(arguments) - len(state):
-            problem = f"sample {number} has {len(sample)} inputs, the program takes {len(arguments) - len(state)}"
-            raise QcompError(problem, code="calibration", hint="the inputs of a sample are a tuple")
     for method in (Range.extend, Range.count):
         watch = _Watch(plan.groups, ranges, method)
-        for sample in given:
+        for number, values in enumerate(given):
+            if len(values) != len(arguments) - len(state):
+                problem = f"sample {number} has {len(values)} inputs, the program takes {len(arguments) - len(state)}"
+                raise QcompError(problem, code="calibration", hint="the inputs of a sample are a tuple")
+            sample = arrays_of(values)
             watch.see(arguments, [*sample, *state])
             interpret(module, *sample, evaluator=evaluator, observer=watch)
     return ranges

@@ -7,9 +7,9 @@ bfloat16, which numpy lacks, is in .npz files as uint16, its bits; float32 array
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
-from zipfile import BadZipFile
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -25,8 +25,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from qcomp.backend.calibration import Streamed
 from qcomp.backend.interface import Port
 from qcomp.cli.files import write_atomically
+from qcomp.cli.npz import NpzFile
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.element import integer_range, numpy_dtype
@@ -34,8 +36,11 @@ from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.state import STATE
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import narrow, widen
+from qcomp.reading import require_memory
 
 BFLOAT16 = "bfloat16"
+_UNCHECKED = 1 << 24
+"""Arrays of up to this many bytes are read before the program says whether it takes them."""
 SHOWN = 16
 """Arrays of up to this many elements are printed in full."""
 
@@ -108,16 +113,31 @@ def _range(element: Attribute) -> tuple[int, int]:
 
 
 def read_inputs(path: str, ports: Sequence[Port]) -> list[Array]:
-    """The inputs in an .npz file, by name when all names are there, else in the file's order."""
-    arrays = read_npz(path)
-    if all(port.name in arrays for port in ports):
-        return [_held(arrays[port.name], port) for port in ports]
-    if len(arrays) != len(ports):
+    """The inputs in an .npz file, by name when all names are there, else in the file's order.
+
+    Shapes of large ones are compared before they are read: a small file can stand for arrays of any size.
+    """
+    file = NpzFile(path)
+    chosen = _chosen(file, ports)
+    for name, port in zip(chosen, ports, strict=True):
+        header = file.headers[name]
+        if header.nbytes > _UNCHECKED and all(map(_is_number, port.shape)) and header.shape != port.shape:
+            text = f"input {port.name}: expected shape {list(port.shape)}, got {list(header.shape)}"
+            raise QcompError(text, code="input")
+    return [_held(file.read(name), port) for name, port in zip(chosen, ports, strict=True)]
+
+
+def _chosen(file: NpzFile, ports: Sequence[Port]) -> list[str]:
+    """The arrays of the file that are for `ports`."""
+    if all(port.name in file.headers for port in ports):
+        return [port.name for port in ports]
+    if len(file.headers) != len(ports):
         wanted = ", ".join(port.name for port in ports)
+        found = ", ".join(file.headers)
         raise QcompError(
-            f"{path} holds {', '.join(arrays) or 'nothing'}; the program takes {wanted or 'nothing'}", code="input"
+            f"{file.path} holds {found or 'nothing'}; the program takes {wanted or 'nothing'}", code="input"
         )
-    return [_held(array, port) for array, port in zip(arrays.values(), ports, strict=True)]
+    return list(file.headers)
 
 
 def _held(array: Array, port: Port) -> Array:
@@ -129,41 +149,45 @@ def _held(array: Array, port: Port) -> Array:
     return array.view(np.uint16) if array.dtype == np.dtype("V2") else array
 
 
-def read_samples(path: str, ports: Sequence[Port]) -> list[tuple[Array, ...]]:
-    """Samples for calibration: as `read_inputs`, where the first axis of every array counts the samples."""
-    arrays = read_inputs(path, ports)
-    for array, port in zip(arrays, ports, strict=True):
-        if array.ndim != len(port.shape) + 1:
-            shape = ["samples", *(size if _is_number(size) else "?" for size in port.shape)]
-            raise QcompError(
-                f"{path}: the samples of input {port.name} have shape {list(array.shape)}, "
-                f"expected [{', '.join(map(str, shape))}]",
-                code="input",
-                hint="the first axis counts samples, each a whole input with its own batch axis",
-            )
-    counts = {len(array) for array in arrays}
-    if len(counts) != 1:
-        raise QcompError(f"{path}: the arrays do not hold one number of samples: {sorted(counts)}", code="input")
-    return [tuple(array[index] for array in arrays) for index in range(counts.pop())]
+class NpzSamples(Streamed):
+    """Samples for calibration: as `read_inputs`, where the first axis of every array counts the samples.
+
+    Each pass over them reads the file again, one sample at a time.
+    """
+
+    def __init__(self, path: str, ports: Sequence[Port]):
+        self._file = NpzFile(path)
+        self._ports = ports
+        self._chosen = _chosen(self._file, ports)
+        for name, port in zip(self._chosen, ports, strict=True):
+            found = self._file.headers[name].shape
+            sizes = [size if _is_number(size) else "?" for size in port.shape]
+            if len(found) != len(sizes) + 1:
+                raise QcompError(
+                    f"{path}: the samples of input {port.name} have shape {list(found)}, "
+                    f"expected [{', '.join(map(str, ['samples', *sizes]))}]",
+                    code="input",
+                    hint="the first axis counts samples, each a whole input with its own batch axis",
+                )
+            if not all(wanted in ("?", size) for size, wanted in zip(found[1:], sizes, strict=True)):
+                text = f"expected shape [{', '.join(map(str, sizes))}], got {list(found[1:])}"
+                raise QcompError(f"{path}: samples of input {port.name}: {text}", code="input")
+        counts = {self._file.headers[name].shape[0] for name in self._chosen}
+        if len(counts) != 1:
+            raise QcompError(f"{path}: the arrays do not hold one number of samples: {sorted(counts)}", code="input")
+        self._count = counts.pop()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[Array, ...]]:
+        rows = [self._file.rows(name) for name in self._chosen]
+        for sample in zip(*rows, strict=True):
+            yield tuple(_held(array, port) for array, port in zip(sample, self._ports, strict=True))
 
 
 def _is_number(size: int) -> bool:
     return not is_symbolic(size) and size >= 0
-
-
-def read_npz(path: str) -> dict[str, Array]:
-    """All arrays of an .npz file. Raises QcompError for other files and for arrays of Python objects."""
-    try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            hint = "save it by name: np.savez(FILE, NAME=array)"
-            raise QcompError(f"{path} holds one array without a name, expected an .npz file", code="input", hint=hint)
-        with file:
-            return {name: np.asarray(file[name]) for name in file.files}
-    except OSError:
-        raise
-    except (ValueError, BadZipFile, AttributeError, EOFError):
-        raise QcompError(f"{path} is no .npz file of arrays", code="input") from None
 
 
 def write_npz(path: str, arrays: Mapping[str, Array]) -> None:
@@ -177,6 +201,8 @@ def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
     """Normal floats; integers and codes over their whole range (indices of 32 and 64 bits from 0 to 9)."""
     generator = np.random.default_rng(seed)
     arrays: list[Array] = []
+    counts = [math.prod(port.shape) for port in ports if all(map(_is_number, port.shape))]
+    require_memory(sum(counts) * 8 + max(counts, default=0) * 8, "making random inputs")
     for port in ports:
         if not all(map(_is_number, port.shape)):
             hint = "give it with --inputs, or compile the program with --dim"

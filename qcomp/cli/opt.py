@@ -40,10 +40,13 @@ from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.quant import expanded_types
 from qcomp.dialects.text import check_version, store_beside
 from qcomp.errors import QcompError
+from qcomp.limits import MAX_TEXT_BYTES
+from qcomp.reading import open_regular, read_bytes, read_stream
 from qcomp.transforms.pipeline import available_passes, parse_passes
 from qcomp.transforms.rewriting import refusal_log
 
 _DESCRIPTION = "Reads modules, runs passes, prints the result; options as in mlir-opt."
+_LIMIT = "MAX_TEXT_BYTES", MAX_TEXT_BYTES
 _SPLIT = re.compile(rb"^// -----[ \t\r]*$\n?", re.MULTILINE)
 
 
@@ -177,11 +180,11 @@ class QcompOpt(xDSLOptMain):
 
     def _chunks(self) -> list[tuple[bytes, int]]:
         if self.args.input_file in (None, "-"):
-            content = sys.stdin.buffer.read()
+            content = read_stream(sys.stdin.buffer, "standard input", _LIMIT)
         elif self._extension() == "pt2":
             return [(b"", 0)]  # the importer maps the file
         else:
-            content = Path(self.args.input_file).read_bytes()
+            content = read_bytes(self.args.input_file, _LIMIT)
         if not self.args.split_input_file:
             return [(content, 0)]
         chunks: list[tuple[bytes, int]] = []
@@ -259,8 +262,8 @@ class QcompOpt(xDSLOptMain):
 def _reproducer_pipeline(path: str | None) -> str:
     if path is None:
         raise QcompError("--run-reproducer needs a file", code="reproducer")
-    with open(path, encoding="utf-8") as file:
-        first = file.readline().rstrip("\n")
+    with open_regular(path) as file:
+        first = file.readline(1 << 16).decode("utf-8", "replace").rstrip("\n")
     if not first.startswith(REPRODUCER_HEADER):
         raise QcompError(f"{path} is no reproducer: its first line names no pipeline", code="reproducer")
     return first.removeprefix(REPRODUCER_HEADER)

@@ -23,6 +23,7 @@ from qcomp.dialects.constant import INLINE_LIMIT, Array, ConstantData, DataAttr
 from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_SIDECAR_HEADER_BYTES, misfit
+from qcomp.reading import open_regular, require_memory
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
@@ -101,7 +102,7 @@ def read(path: Path) -> dict[str, Array]:
     Raises QcompError when it is damaged.
     """
     try:
-        raw = np.fromfile(path, np.uint8)
+        raw = _content(path)
         (length,) = struct.unpack("<Q", raw[:8].tobytes())
         if length > min(raw.size - 8, MAX_SIDECAR_HEADER_BYTES):
             raise ValueError("header length beyond the file")
@@ -115,6 +116,16 @@ def read(path: Path) -> dict[str, Array]:
         return {name: _entry(body, entry) for name, entry in entries.items()}
     except (ValueError, KeyError, TypeError, struct.error, RecursionError, OverflowError) as problem:
         raise QcompError(f"{path} is not a sidecar file: {str(problem)[:200]}", code="sidecar") from None
+
+
+def _content(path: Path) -> Array:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        require_memory(size, f"reading {path}")
+        raw = np.empty(size, np.uint8)
+        if file.readinto(raw.data) != size:
+            raise ValueError("the file changes while it is read")
+    return raw
 
 
 def _check_apart(entries: Mapping[str, Any]) -> None:

@@ -18,8 +18,11 @@ from qcomp.dialects.hex_literal import inline_constants
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
+from qcomp.limits import MAX_TEXT_BYTES
+from qcomp.reading import read_bytes
 
 FORMAT_VERSION = 1
+_LIMIT = "MAX_TEXT_BYTES", MAX_TEXT_BYTES
 VERSION_ATTRIBUTE = "qcomp.format"
 
 
@@ -33,7 +36,7 @@ def parse(source: str | os.PathLike[str]) -> ModuleOp:
         return parse_text(source, context())
     path = Path(source)
     try:
-        text = path.read_text()
+        text = read_bytes(path, _LIMIT).decode()
     except (OSError, UnicodeDecodeError) as problem:
         raise QcompError(f"cannot read {path}: {problem}", code="file") from None
     ctx = context()

@@ -17,6 +17,7 @@ import numpy as np
 
 from qcomp.errors import QcompError
 from qcomp.frontend.zip_directory import STORED, DamagedZip, Member, data_offset, read_directory
+from qcomp.reading import open_regular, require_memory
 
 Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 
@@ -41,7 +42,7 @@ class Archive:
         self.path = path
         self._inflated = 0
         try:
-            self._file = open(path, "rb")
+            self._file = open_regular(path)
             weakref.finalize(self, self._file.close)  # Weights are read when needed: closed with the last reader.
             self._size = self._file.seek(0, 2)
             members = read_directory(self._file)
@@ -102,6 +103,7 @@ class Archive:
 
     def _stored(self, member: Member) -> Bytes:
         self._file.seek(data_offset(self._file, member))
+        require_memory(member.size, f"{member.name[:200]} of {self.path.name}")
         data = np.empty(member.size, np.uint8)
         if self._file.readinto(data.data) != member.size:
             raise DamagedZip("it is cut off")
@@ -113,6 +115,7 @@ class Archive:
         if self._inflated > _INFLATE_FLOOR + _INFLATE_RATIO * self._size:
             raise self.error(f"inflates to more than {self._inflated} bytes", code="archive-bomb")
         self._file.seek(data_offset(self._file, member))
+        require_memory(member.size, f"{member.name[:200]} of {self.path.name}")
         data, inflater = np.empty(member.size, np.uint8), zlib.decompressobj(-15)
         done, left = 0, member.packed
         while not inflater.eof and (left or inflater.unconsumed_tail) and done < member.size:

@@ -78,11 +78,11 @@ def compile_program(args: Namespace, name: str | None = None, samples: str | Non
 
 def _calibrated(path: Path, samples: str) -> ModuleOp:
     import qcomp
-    from qcomp.cli.arrays import input_ports, read_samples
+    from qcomp.cli.arrays import NpzSamples, input_ports
     from qcomp.cli.programs import load_module
 
     module = load_module(str(path))
-    return qcomp.quantize(module, read_samples(samples, input_ports(module)))
+    return qcomp.quantize(module, NpzSamples(samples, input_ports(module)))
 
 
 def summary(artifact: Artifact) -> str:
