@@ -3,7 +3,7 @@
 
 A dimension is a number, a `Dim` or unknown. A `Dim` takes part in arithmetic as a number does, so that code which
 computes shapes serves both; the type checker sees `int`, because every function of shapes would otherwise have two
-types. What the code asks of a number and a symbol cannot answer raises QcompError (code "dynamic-shape"): a comparison
+types. What the code asks of a number and a symbol cannot answer raises QcompError (code `UNDECIDED`): a comparison
 that depends on the symbols' values, `range`, a conversion to int. `==` means: equal for all values.
 
 The normal form is a polynomial over symbols, ``floordiv``, ``max`` and ``min``; ceildiv and mod are written by
@@ -25,6 +25,8 @@ MAX_TERMS = 256
 """Terms of the largest polynomial: products of sums grow without bound."""
 FIX = "give the sizes: dims={...}, --dim NAME=SIZE or the pass specialize-dims"
 """What to do where sizes must be numbers."""
+UNDECIDED = "dynamic-shape"
+"""Code of the errors about a question that symbols leave open."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Dim:
 
     def __pow__(self, power: int) -> int:
         if power < 0 or power > 8:
-            raise QcompError(f"{self} to the power {power} is no size", code="dynamic-shape")
+            raise QcompError(f"{self} to the power {power} is no size", code=UNDECIDED)
         return reduce(lambda total, _: total * cast(int, self), range(power), 1)
 
     def __floordiv__(self, other: int) -> int:
@@ -139,13 +141,13 @@ class Dim:
         }[sign]  # fmt: skip
         if yes or no:
             return yes
-        raise QcompError(f"whether {self} {sign} {other} depends on the sizes", code="dynamic-shape", hint=FIX)
+        raise QcompError(f"whether {self} {sign} {other} depends on the sizes", code=UNDECIDED, hint=FIX)
 
     def __bool__(self) -> bool:
         return self != 0 and not self._compare(0, "<=")
 
     def __index__(self) -> int:
-        raise QcompError(f"a number is needed here, the size is {self}", code="dynamic-shape", hint=FIX)
+        raise QcompError(f"a number is needed here, the size is {self}", code=UNDECIDED, hint=FIX)
 
     __int__ = __index__
 
@@ -240,7 +242,7 @@ def _times(a: float, b: float) -> float:
 def floor_divide(size: int, by: int) -> int:
     """``size // by``, rounded down. Raises QcompError for a division by 0."""
     if by == 0:
-        raise QcompError(f"{size} is divided by 0", code="dynamic-shape")
+        raise QcompError(f"{size} is divided by 0", code=UNDECIDED)
     if not isinstance(size, Dim) and not isinstance(by, Dim):
         return size // by
     exact = _exact_quotient(size, by)
@@ -307,7 +309,7 @@ def times_real(size: int, by: float) -> int:
     """
     parts, rest = divmod(by * 1024, 1)
     if rest or not 0 <= parts < 2**30:
-        raise QcompError(f"a size {size} times {by} is not supported", code="dynamic-shape", hint="use a whole number")
+        raise QcompError(f"a size {size} times {by} is not supported", code=UNDECIDED, hint="use a whole number")
     return floor_divide(size * int(parts), 1024)
 
 
@@ -349,7 +351,7 @@ def _terms(size: int) -> Terms:
     try:
         return (((), index(size)),)
     except TypeError:
-        raise QcompError(f"sizes do not go together with {size}", code="dynamic-shape", hint=FIX) from None
+        raise QcompError(f"sizes do not go together with {size}", code=UNDECIDED, hint=FIX) from None
 
 
 def _from(terms: Mapping[Monomial, int], more: Terms = ()) -> int:
@@ -361,7 +363,7 @@ def _from(terms: Mapping[Monomial, int], more: Terms = ()) -> int:
     if not any(monomial for monomial, _ in kept):
         return sum(factor for _, factor in kept)
     if len(kept) > MAX_TERMS:
-        raise QcompError(f"a size of more than {MAX_TERMS} terms", code="dynamic-shape")
+        raise QcompError(f"a size of more than {MAX_TERMS} terms", code=UNDECIDED)
     return cast(int, Dim(tuple(sorted(kept, key=_rank))))
 
 

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, ModuleOp
 from xdsl.ir import SSAValue
 
 from qcomp.dialects.constant import Array
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn import AddOp, BinaryOp, ConstantOp, DivOp, MulOp, SubOp, WeightedOp
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.transforms.base import Letter, QcompPass
@@ -82,6 +83,8 @@ def _plan(op: BinaryOp, target: WeightedOp, value: SSAValue, held: ConstantOp) -
         return Refusal("the constant enlarges the result")
     if not isinstance(tensor(op.result).element_type, Float32Type | Float64Type):
         return Refusal(f"computes in {tensor(op.result).element_type}, not in f32 or f64")
+    if is_symbolic(shape(target.weight)[0]):
+        return Refusal("the number of output channels is symbolic")
     by_channel = _by_channel(target, held.array)
     if by_channel is None:
         return Refusal("the constant varies along other dimensions than the output channels")

@@ -37,17 +37,22 @@ from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, onl
 
 
 class MergeActivations(Rule[UnaryOp, Bounds]):
-    """clamp(clamp(x)) => clamp(x); relu is a clamp. Precondition: both compute in f32."""
+    """clamp(clamp(x)) => clamp(x); relu is a clamp.
+
+    Precondition: both compute in f32 and give f32; one that reads codes may give those of another encoding.
+    """
 
     matches: ClassVar = (ReluOp, ClampOp)
 
     def plan(self, op: UnaryOp) -> Bounds | Refusal | None:
         inner, outer = op.input.owner, bounds_of(op)
         first = bounds_of(inner) if isinstance(inner, Operation) else None
-        if first is None or outer is None:
+        if first is None or outer is None or not isinstance(inner, UnaryOp):
             return None
         if not isinstance(tensor(op.result).element_type, Float32Type):
             return Refusal(f"computes on {tensor(op.result).element_type}, not f32")
+        if any(encoding_of(value.type) is not None for value in (inner.input, op.input)):
+            return Refusal("reads codes")
         return merge(first, outer) or Refusal("the merged bounds are both zero")
 
     def apply(self, op: UnaryOp, plan: Bounds, rewriter: Rewriter) -> None:

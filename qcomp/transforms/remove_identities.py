@@ -85,7 +85,9 @@ def _slice(op: Operation) -> SSAValue | None:
 
 def _take(op: Operation) -> SSAValue | None:
     item = cast(TakeOp, op)
-    return item.input if ints(item.indices) == tuple(range(shape(item.input)[item.dim.value.data])) else None
+    indices = ints(item.indices)
+    whole = len(indices) == shape(item.input)[item.dim.value.data] and indices == tuple(range(len(indices)))
+    return item.input if whole else None
 
 
 def _pad(op: Operation) -> SSAValue | None:

@@ -20,6 +20,7 @@ from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, Rewrite
 from xdsl.rewriter import InsertPoint
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from qcomp.dialects.dim import UNDECIDED
 from qcomp.dialects.location import describe
 from qcomp.dialects.nn import ConstantOp
 from qcomp.errors import QcompError
@@ -175,7 +176,7 @@ class _Pattern(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, self.rule.matches):
             return
-        plan = self.rule.plan(op)
+        plan = self._plan(op)
         if plan is None:
             return
         name = type(self.rule).__name__
@@ -191,7 +192,29 @@ class _Pattern(RewritePattern):
         self.budget[0] -= 1
         if self.budget[0] < 0:
             raise QcompError.at(op, f"rule {name} does not come to an end", code="no-fixpoint")
-        self.rule.apply(op, plan, Rewriter(rewriter))
+        with located(op):
+            self.rule.apply(op, plan, Rewriter(rewriter))
+
+    def _plan(self, op: Operation) -> object:
+        """The rule's plan; a Refusal where it asks for a number and the size depends on symbols."""
+        try:
+            with located(op):
+                return self.rule.plan(op)
+        except QcompError as problem:
+            if problem.code != UNDECIDED:
+                raise
+            return Refusal(problem.message)
+
+
+@contextmanager
+def located(op: Operation) -> Generator[None]:
+    """Let an error raised inside that names no op be about `op`."""
+    try:
+        yield
+    except QcompError as problem:
+        if problem.op is not None:
+            raise
+        raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
 
 
 class _Patterns(RewritePattern):

@@ -24,8 +24,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.nn import CastOp, is_control
 from qcomp.dialects.nn.base import shape
+from qcomp.dialects.quant import encoding_of
 from qcomp.transforms.base import Letter, QcompPass
-from qcomp.transforms.rewriting import Rewriter, Rule, apply_rules
+from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules
 
 
 def is_half(value: SSAValue) -> bool:
@@ -36,6 +37,11 @@ def is_half(value: SSAValue) -> bool:
     )
 
 
+def _stands_for_half(value: SSAValue) -> bool:
+    encoding = encoding_of(value.type)
+    return encoding is not None and isinstance(encoding.expressed, Float16Type | BFloat16Type)
+
+
 def _with(value: SSAValue, element: Attribute) -> TensorType[Attribute]:
     return tensor_of(element, shape(value))
 
@@ -43,8 +49,8 @@ def _with(value: SSAValue, element: Attribute) -> TensorType[Attribute]:
 class WidenHalf(Rule[Operation, Sequence[int]]):
     """op(x) of f16 or bf16 => cast(op(cast(x))).
 
-    Precondition: an operand or result is of f16 or bf16, and the lowering of the op does not take those. One cast
-    serves all later ops of a block.
+    Precondition: an operand or result is of f16 or bf16, and the lowering of the op does not take those; no codes stand
+    for numbers of those types, which are rounded to them. One cast serves all later ops of a block.
     """
 
     matches: ClassVar = Operation
@@ -52,11 +58,13 @@ class WidenHalf(Rule[Operation, Sequence[int]]):
     def __init__(self) -> None:
         self._wide: dict[tuple[SSAValue, Block | None], SSAValue] = {}
 
-    def plan(self, op: Operation) -> Sequence[int] | None:
+    def plan(self, op: Operation) -> Sequence[int] | Refusal | None:
         from qcomp.transforms.lower_to_loop.driver import takes_halves
 
         if is_control(op) or not any(map(is_half, (*op.operands, *op.results))) or takes_halves(op):
             return None
+        if any(map(_stands_for_half, (*op.operands, *op.results))):
+            return Refusal("codes stand for 16-bit floats")
         return [place for place, value in enumerate(op.operands) if is_half(value)]
 
     def apply(self, op: Operation, plan: Sequence[int], rewriter: Rewriter) -> None:

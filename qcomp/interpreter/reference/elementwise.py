@@ -127,11 +127,10 @@ def _bound(value: float, x: Array) -> np.generic:
     if x.dtype.kind == "f":
         with np.errstate(over="ignore"):
             return x.dtype.type(value)
-    limits = np.iinfo(cast("np.dtype[np.signedinteger]", x.dtype))
     if not math.isinf(value) and value != int(value):
         raise QcompError(f"clamp of integers to {value}", code="unsupported-type", hint="cast the operand to f32 first")
-    return x.dtype.type(min(max(value, limits.min), limits.max) if math.isinf(value) else _clip(int(value), limits))
-
-
-def _clip(value: int, limits: np.iinfo[np.signedinteger]) -> int:
-    return min(max(value, int(limits.min)), int(limits.max))
+    if x.dtype == np.bool_:
+        return np.bool_(value >= 1)
+    limits = np.iinfo(cast("np.dtype[np.signedinteger]", x.dtype))
+    low, high = int(limits.min), int(limits.max)
+    return x.dtype.type(min(max(value, low), high) if math.isinf(value) else min(max(int(value), low), high))

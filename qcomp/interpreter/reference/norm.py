@@ -12,8 +12,9 @@ from qcomp.interpreter.reference.transcendental import exp
 
 def batch_norm_factor(var: Array, weight: Array | None, eps: float, dtype: np.dtype[np.generic]) -> Array:
     """weight / sqrt(var + eps) per channel, computed in float64 and rounded once."""
-    scale = 1.0 / np.sqrt(var.astype(np.float64) + eps)
-    return (scale if weight is None else weight.astype(np.float64) * scale).astype(dtype)
+    with np.errstate(all="ignore"):
+        scale = 1.0 / np.sqrt(var.astype(np.float64) + eps)
+        return (scale if weight is None else weight.astype(np.float64) * scale).astype(dtype)
 
 
 def batch_norm(x: Array, centre: Array, var: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:

@@ -57,6 +57,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
 )
 from qcomp.transforms.lower_to_loop.builder import Builder, doubled, real_buffer, real_type
 from qcomp.transforms.lower_to_loop.layouts import Layouts
+from qcomp.transforms.rewriting import located
 
 MemRef = MemRefType[Attribute]
 OpT = TypeVar("OpT", bound=Operation)
@@ -152,7 +153,8 @@ class Lowering:
     def _port(self, value: SSAValue, act: Callable[[SSAValue], None]) -> None:
         """Do `act` for an argument or result of main; a refusal is kept."""
         try:
-            self._located(self.source, lambda: act(value))
+            with located(self.source):
+                act(value)
         except QcompError as problem:
             self._refusals.append(problem)
             if isinstance(value, BlockArgument):
@@ -163,16 +165,6 @@ class Lowering:
         place = self.block.insert_arg(kind, len(self.block.args))
         place.name_hint = "y"
         self._outputs.setdefault(value, []).append(place)
-
-    @staticmethod
-    def _located(op: Operation, act: Callable[[], None]) -> None:
-        """Do `act`; an error that names no op is about `op`."""
-        try:
-            act()
-        except QcompError as problem:
-            if problem.op is None:
-                raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
-            raise
 
     def _argument(self, value: SSAValue) -> None:
         sizes, element = static_shape(value), storage_element(value)
@@ -189,8 +181,8 @@ class Lowering:
             function = _LOWERINGS.get(type(op))
             if function is None:
                 raise QcompError.at(op, "is not lowered to loops", code="lower")
-            with self._reals_of(op):
-                self._located(op, lambda: self._lower(function, op))
+            with self._reals_of(op), located(op):
+                self._lower(function, op)
         except QcompError as problem:
             self._refusals.append(problem)
         except Exception:

@@ -13,9 +13,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects import nn, quant
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn.base import shape
 from qcomp.transforms.lower_to_loop.buffers import Border, Layout, no_border
 from qcomp.transforms.lower_to_loop.phases import transposed_border
+from qcomp.transforms.rewriting import located
 
 _WANT_CHANNELS_LAST = (*nn.CONVOLUTIONS, *nn.TRANSPOSED, *nn.POOLS, nn.GridSampleOp)
 _FOLLOW = (
@@ -37,8 +39,9 @@ class Layouts:
                 wanting += self._data(op)
             if isinstance(op, nn.ConvolutionOp):
                 self._widen(op.input, padding_border(op))
-            if isinstance(op, nn.ConvTransposeOp):
-                self._widen(op.input, transposed_border(op))
+            if isinstance(op, nn.ConvTransposeOp) and not any(map(is_symbolic, shape(op.weight))):
+                with located(op):
+                    self._widen(op.input, transposed_border(op))
             if isinstance(op, _FOLLOW):
                 first, *rest = self._data(op)
                 for value in rest:

@@ -117,6 +117,17 @@ func.func @f16(%x: tensor<5x1xf16>) -> tensor<5x2xf16> {
 
 // -----
 
+// As many output channels as the other input has rows: no constant can have a bias or factor for each.
+func.func @symbolic_channels(%x: tensor<5x2xf32>, %w: tensor<?x2xf32, #nn.dims<[n, 2]>>) -> tensor<5x?xf32, #nn.dims<[5, n]>> attributes {nn.symbols = [#nn.symbol<n, 1>]} {
+  %s = nn.constant dense<3.0> : tensor<f32>
+  %l = nn.linear %x, %w : (tensor<5x2xf32>, tensor<?x2xf32, #nn.dims<[n, 2]>>) -> tensor<5x?xf32, #nn.dims<[5, n]>>
+  // expected-remark@+1 {{the number of output channels is symbolic}}
+  %m = nn.mul %l, %s : (tensor<5x?xf32, #nn.dims<[5, n]>>, tensor<f32>) -> tensor<5x?xf32, #nn.dims<[5, n]>>
+  func.return %m : tensor<5x?xf32, #nn.dims<[5, n]>>
+}
+
+// -----
+
 func.func @error(%x: tensor<5x2xf32>, %s: tensor<3xf32>) -> tensor<5x2xf32> {
   // expected-error@+1 {{shapes [5, 2] and [3] do not broadcast}}
   %n = nn.mul %x, %s : (tensor<5x2xf32>, tensor<3xf32>) -> tensor<5x2xf32>

@@ -147,6 +147,17 @@ func.func @zeros(%x: tensor<7xf32>) -> tensor<7xf32> {
 
 // -----
 
+!p = tensor<7x!quant.uniform<u8:f32, 0.0235:114>>
+// Must not merge: the first clamp rounds to codes, the second gives reals.
+func.func @from_codes(%x: !p) -> tensor<7xf32> {
+  %r = nn.relu %x : !p -> !p
+  // expected-remark@+1 {{reads codes}}
+  %c = nn.clamp %r {min = -1.0 : f32, max = 6.0 : f32} : !p -> tensor<7xf32>
+  func.return %c : tensor<7xf32>
+}
+
+// -----
+
 func.func @error(%x: tensor<7xf32>) -> tensor<7xf32> {
   // expected-error@+1 {{clamp bounds must not be NaN}}
   %e = nn.clamp %x {min = 0x7FC00000 : f32, max = 0.0 : f32} : tensor<7xf32> -> tensor<7xf32>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RUN: qcomp-opt %s -p widen-halves --verify-rewrites --split-input-file | filecheck %s
+// RUN: qcomp-opt %s -p widen-halves --verify-rewrites --split-input-file --explain --verify-diagnostics | filecheck %s
 
 // One cast for both readers; what computes element by element stays; rounding between two ops stays.
 // CHECK-LABEL: func.func @fires
@@ -68,4 +68,14 @@ func.func @keep(%x: tensor<2x3xf32>, %d: tensor<2x3xf64>, %h: tensor<2x3xf16>, %
   %f = nn.scan "add", %h {dim = 1 : i64} : tensor<2x3xf16> -> tensor<2x3xf16>
   %g = nn.embedding %h, %i : (tensor<2x3xf16>, tensor<2xi64>) -> tensor<2x3xf16>
   func.return %a, %b, %c, %e, %f, %g : tensor<2x3xf32>, tensor<2x3xf64>, tensor<3x2xf16>, tensor<2x3xf16>, tensor<2x3xf16>, tensor<2x3xf16>
+}
+
+// -----
+
+!q = tensor<2x3x!quant.uniform<i16:bf16, 0.5:-1000>>
+// Must not: the codes stand for numbers of bf16, to which they are rounded.
+func.func @codes_of_halves(%h: tensor<2x3xbf16>) -> !q {
+  // expected-remark@+1 {{codes stand for 16-bit floats}}
+  %c = quant.quantize %h {recipe = f32} : tensor<2x3xbf16> -> !q
+  func.return %c : !q
 }

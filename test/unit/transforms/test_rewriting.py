@@ -7,11 +7,14 @@ from typing import ClassVar
 
 import pytest
 from tensor_programs import floats, program
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import symbol
+from qcomp.dialects.dims import tensor_of
 from qcomp.dialects.location import describe, location
+from qcomp.dialects.nn.base import shape
 from qcomp.errors import QcompError
 from qcomp.transforms.rewriting import (
     Refusal,
@@ -154,3 +157,33 @@ def test_only_user_counts_uses_not_users():
     values = {op.name: op for op in module.walk()}
     assert only_user(values["nn.neg"].results[0]) is None
     assert isinstance(only_user(values["nn.mul"].results[0]), Operation)
+
+
+class AsksForANumber(Rule[nn.NegOp, int]):
+    """neg(x) => abs(x) where the first size is below 3, asked in `plan` or in `apply`."""
+
+    matches: ClassVar = nn.NegOp
+
+    def __init__(self, late: bool):
+        self.late = late
+
+    def plan(self, op: nn.NegOp) -> int | None:
+        return 1 if self.late or shape(op.input)[0] < 3 else None
+
+    def apply(self, op: nn.NegOp, plan: int, rewriter: Rewriter) -> None:
+        if shape(op.input)[0] < 3:
+            rewriter.replace(op, nn.AbsOp(op.input))
+
+
+def test_a_rule_that_cannot_tell_declines() -> None:
+    module = program(lambda add, x: add(nn.NegOp(x)), tensor_of(f32, (symbol("b"), 2)))
+    with refusal_log() as refusals:
+        assert not apply_rules(module, [AsksForANumber(late=False)])
+    assert [str(record) for record in refusals] == ["AsksForANumber: nn.neg: whether b < 3 depends on the sizes"]
+
+
+def test_an_error_in_a_rule_names_op_and_line() -> None:
+    module = program(lambda add, x: add(nn.NegOp(x)), tensor_of(f32, (symbol("b"), 2)))
+    next(op for op in module.walk() if isinstance(op, nn.NegOp)).location = location("net.neg", "model.py", 12)
+    with pytest.raises(QcompError, match=r"net\.neg \(model\.py:12\): nn\.neg: whether b < 3 depends on the sizes"):
+        apply_rules(module, [AsksForANumber(late=True)])
