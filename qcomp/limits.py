@@ -32,7 +32,7 @@ MAX_SIDECAR_HEADER_BYTES = 16 << 20
 MAX_MANIFEST_BYTES = 256 << 20
 """Bytes of the manifest of a saved artifact."""
 
-MAX_SELFTEST_BYTES = 64 << 20
+MAX_SELFTEST_BYTES = 128 << 20
 """Bytes of inputs, outputs and arena up to which a saved artifact has a self-test, whose memory is static."""
 
 

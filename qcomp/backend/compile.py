@@ -18,6 +18,7 @@ from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
 from qcomp.backend.folder import TemporaryFolder
+from qcomp.backend.footprint import memory_notes, selftest_notes, usual_footprint
 from qcomp.backend.macs import integer_share
 from qcomp.backend.manifest import Manifest
 from qcomp.backend.marks import mark_values
@@ -33,6 +34,7 @@ from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
 from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
+from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError
 from qcomp.transforms.coded_weights import is_coded
@@ -80,7 +82,7 @@ def compile(
     """
     _check_options(opt_level, numerics, threads, io)
     emitted = emit(program, target, opt_level, example_inputs, name, verify, dims)
-    for note in emitted.manifest.report["warnings"]:
+    for note in [*emitted.manifest.report["warnings"], *_memory_notes(emitted)]:
         warnings.warn(note, stacklevel=2)
     return _build(emitted)
 
@@ -132,6 +134,7 @@ def _imported(
 
 def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify: bool = False) -> Emitted:
     """`emit` of a module, which is changed. Raises QcompError, a RefusalError when several ops are refused."""
+    check_sizes(module)
     chosen, notes = choose_target(target)
     mark_values(module)
     interface = interface_of(module)
@@ -143,6 +146,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     loops = module.clone()
     run_passes(loops, steps.loops, verify)
     emitted = emit_program(loops, chosen, name)
+    notes += selftest_notes(usual_footprint(interface, emitted.arena_bytes, emitted.state_bytes))
     report = _report(reference, module, loops, refusals, emitted, chosen, notes, opt_level > 0)
     manifest = Manifest(
         emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report,
@@ -248,6 +252,13 @@ def _quantization(reference: ModuleOp, module: ModuleOp) -> Quantization:
 def _arguments(region: Region) -> Iterator[SSAValue]:
     for block in region.blocks:
         yield from block.args
+
+
+def _memory_notes(emitted: Emitted) -> list[str]:
+    """Warnings that depend on this machine, and so are in no manifest."""
+    manifest = emitted.manifest
+    found = usual_footprint(manifest.interface, manifest.arena_bytes, manifest.state_bytes)
+    return memory_notes(found) if runs_here(emitted.target) else []
 
 
 def _at_one(size: int) -> int:

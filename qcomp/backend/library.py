@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from qcomp.backend.interface import Port
 from qcomp.backend.target import ARENA_ALIGNMENT
 from qcomp.dialects.dim import substitute
 from qcomp.errors import QcompError
+from qcomp.reading import require_memory
 
 if TYPE_CHECKING:
     from qcomp.dialects.constant import Array
@@ -74,7 +76,7 @@ class Library:
         try:
             arena = self._local.address
         except AttributeError:
-            arena = self._new_arena()
+            arena = self._new_arena(self._arena_bytes, [shape for shape, _ in self._outputs])
         outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
         self._call(*map(_pointer, inputs), *map(_pointer, outputs), *self._state, arena)
         return outputs
@@ -96,7 +98,7 @@ class Library:
             if len(self._plans) < MOST_PLANS:
                 self._plans[key] = plan
         if plan.arena_bytes > getattr(self._local, "bytes", -1):
-            self._new_arena(plan.arena_bytes)
+            self._new_arena(plan.arena_bytes, plan.shapes)
         outputs: list[Array] = [
             np.empty(shape, dtype) for shape, (_, dtype) in zip(plan.shapes, self._outputs, strict=True)
         ]
@@ -104,8 +106,12 @@ class Library:
         self._call(*plan.numbers, *pointers, *self._state, self._local.address)
         return outputs
 
-    def _new_arena(self, size: int | None = None) -> ctypes.c_void_p:
-        size = self._arena_bytes if size is None else size
+    def _new_arena(self, size: int, shapes: Sequence[tuple[int, ...]]) -> ctypes.c_void_p:
+        """An arena for this thread. Raises QcompError where a call with outputs of `shapes` finds too little memory."""
+        outputs = sum(
+            math.prod(shape) * dtype.itemsize for shape, (_, dtype) in zip(shapes, self._outputs, strict=True)
+        )
+        require_memory(size + outputs, f"a call, its arena of {size} bytes and outputs of {outputs},")
         self._local.bytes = size
         self._local.memory, self._local.address = _aligned(size)
         return self._local.address

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from qcomp.backend.artifact import Artifact, open_library
 from qcomp.backend.emit_c import CProgram
+from qcomp.backend.footprint import has_selftest, usual_footprint
 from qcomp.backend.selftest import made_up_input, selftest_source
 from qcomp.backend.weights import c_weights
 from qcomp.dialects.constant import Array
@@ -15,13 +16,15 @@ from qcomp.interpreter import interpret
 
 
 def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
-    """Write NAME.c, NAME.h, NAME_weights.c (when there are constants) and NAME_selftest.c into `folder`."""
+    """Write NAME.c, NAME.h, NAME_weights.c (when there are constants) and NAME_selftest.c (when small) to `folder`."""
     name, interface = program.name, artifact.interface
     (folder / f"{name}.c").write_text(program.source)
     (folder / f"{name}.h").write_text(program.header)
     if program.constants:
         with open(folder / f"{name}_weights.c", "wb") as file:
             file.writelines(c_weights(name, program.constants))
+    if not has_selftest(usual_footprint(interface, program.arena_bytes, program.state_bytes)):
+        return
     sizes = interface.usual_sizes(2)
     interface = interface.at(sizes)
     inputs = [made_up_input(index, port) for index, port in enumerate(interface.inputs)]

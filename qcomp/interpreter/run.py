@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -23,6 +24,7 @@ from qcomp.errors import QcompError
 from qcomp.interpreter.dispatch import evaluate_op
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.state import State
+from qcomp.reading import require_memory
 
 Observer = Callable[[Operation, tuple[Array, ...]], None]
 """Called after each op with the op and its results, as they are stored. Must not modify them."""
@@ -92,6 +94,7 @@ def interpret(
         functions = _functions(_at_sizes_of(module, main, inputs))
         main = functions[function]
     _check_inputs(main, inputs)
+    _check_memory(main)
     return _Run(functions, _evaluator(evaluator), observer).main(main, inputs)
 
 
@@ -269,6 +272,33 @@ def _check_inputs(function: FuncOp, inputs: Sequence[Array]) -> None:
         problem = _misfit(array, cast(TensorType[Attribute], kind))
         if problem:
             raise QcompError(f"input {index} of {name}: {problem}", code="input")
+
+
+def _check_memory(main: FuncOp) -> None:
+    """Refuse a program with an op whose operands and results do not go into memory together."""
+    known: dict[Attribute, int] = {}
+    largest = max((_bytes_around(op, known) for op in main.walk()), default=0)
+    require_memory(largest, "the largest op of the program")
+
+
+def _bytes_around(op: Operation, known: dict[Attribute, int]) -> int:
+    total = 0
+    for value in (*op.operands, *op.results):
+        kind = value.type
+        if kind not in known:
+            known[kind] = _stored_bytes(kind)
+        total += known[kind]
+    return total
+
+
+def _stored_bytes(kind: Attribute) -> int:
+    """Bytes of a tensor of static shape; 0 for what this does not know."""
+    if not isinstance(kind, TensorType):
+        return 0
+    stored = storage_type(cast(TensorType[Attribute], kind))
+    if math.prod(stored.get_shape()) < 1 << 20:
+        return 0
+    return math.prod(stored.get_shape()) * numpy_dtype(stored.element_type).itemsize
 
 
 def _misfit(array: Array, kind: TensorType[Attribute]) -> str | None:
