@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypeVar, cast
@@ -94,11 +94,11 @@ def axis_of(axis: int, rank: int) -> int:
 
 @dataclass
 class Builder:
-    """Builds the body of main. `symbols` gives the sizes of symbolic dimensions."""
+    """Builds the body of main. `symbols` gives the sizes of symbolic dimensions, and numbers read from constants."""
 
     graph: Graph
     block: Block
-    symbols: dict[str, int]
+    symbols: dict[str, Number]
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     complexes: dict[str, Complex] = field(default_factory=dict[str, Complex])
     """The complex values, which are not among `values`."""
@@ -145,7 +145,7 @@ class Builder:
         if name is None:
             self._made += array.nbytes
             if self._made > MADE_LIMIT:
-                raise QcompError(f"the program computes constants of {self._made} bytes", code="unsupported-op")
+                raise QcompError(f"the program computes constants of {self._made} bytes", code="constant-limit")
         data = ConstantData(array, None if dtype is None else element_type(dtype))
         return self.add_constant(ConstantOp(DataAttr(data)), name)
 
@@ -223,7 +223,7 @@ class Builder:
                 code="dynamic-shape",
                 hint="sizes that depend on data are not supported; example_inputs fix the sizes of inputs",
             )
-        return substitute(dim.dim(), self.symbols)
+        return substitute(dim.dim(), cast("Mapping[str, int]", self.symbols))
 
     def add_return(self, op: Operation) -> None:
         """Close the block."""

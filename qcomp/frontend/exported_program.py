@@ -9,11 +9,12 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.fx import GraphModule
 from torch.fx import Node as FxNode
 
 from qcomp.errors import QcompError
 from qcomp.frontend.fx_graph import FxReader
-from qcomp.frontend.fx_values import convert_tree, tensor_data
+from qcomp.frontend.fx_values import VMAP_TARGETS, convert_tree, target_name, tensor_data
 from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange
 from qcomp.frontend.pytree import Tree
 
@@ -31,7 +32,7 @@ _MUTATIONS = {
 
 def read_exported_program(program: ExportedProgram) -> Graph:
     """The program as a neutral graph. Raises QcompError for inputs, outputs or tensors of unsupported kinds."""
-    program = _without_subclasses(program)
+    program = _written_out(program)
     reader = FxReader(program.graph_module)
     inputs, constants = list[Input](), dict[str, Constant]()
     results: tuple[Argument, ...] = ()
@@ -58,15 +59,26 @@ def read_exported_program(program: ExportedProgram) -> Graph:
         in_tree=in_tree,
         out_tree=out_tree,
         argument_names=names,
+        in_memory=True,
     )
 
 
-def _without_subclasses(program: ExportedProgram) -> ExportedProgram:
-    """Tensor subclasses, such as torchao's quantized weights, become the tensors that they hold and ops on those."""
+def _written_out(program: ExportedProgram) -> ExportedProgram:
+    """The program in plain tensors and ops; a new one where tensor subclasses or torch.vmap are to be taken apart.
+
+    Subclasses, such as torchao's quantized weights, become the tensors that they hold and ops on those; the calls that
+    torch.vmap leaves in a graph become ops on tensors with one more dimension.
+    """
     held = (*program.state_dict.values(), *program.constants.values())
     tensors = (value.data for value in held if isinstance(value, torch.Tensor))
     plain = all(type(tensor) is torch.Tensor for tensor in tensors)
-    return program if plain else cast(Any, program).run_decompositions({})
+    return program if plain and not _uses_vmap(program) else cast(Any, program).run_decompositions({})
+
+
+def _uses_vmap(program: ExportedProgram) -> bool:
+    graphs = (module for module in program.graph_module.modules() if isinstance(module, GraphModule))
+    nodes = (node for module in graphs for node in cast(Iterable[FxNode], module.graph.nodes))
+    return any(target_name(node.target).startswith(VMAP_TARGETS) for node in nodes if node.op == "call_function")
 
 
 def _input(

@@ -21,6 +21,9 @@ from qcomp.frontend.tensor_data import HOLDERS, Array, TensorData
 _SYMBOLIC: tuple[type, ...] = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _PLAIN_BITS: dict[int, torch.dtype] = {1: torch.uint8, 2: torch.uint16}
 
+VMAP_TARGETS = "torch._functorch."
+"""What names of the functions start with that torch.vmap leaves in graphs."""
+
 
 def dtype_name(dtype: torch.dtype) -> str:
     """``float32`` for torch.float32."""
@@ -44,10 +47,11 @@ def tensor_data(tensor: torch.Tensor, name: str) -> TensorData:
         tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.stride(), tensor.dtype,
         tuple(tensor.shape),
     )  # fmt: skip
-    return TensorData(dtype_name(tensor.dtype), tuple(tensor.shape), lambda: _to_numpy(tensor), identity)
+    return TensorData(dtype_name(tensor.dtype), tuple(tensor.shape), lambda: to_numpy(tensor), identity)
 
 
-def _to_numpy(tensor: torch.Tensor) -> Array:
+def to_numpy(tensor: torch.Tensor) -> Array:
+    """A copy of the elements of `tensor`, in the numpy dtype that holds its dtype."""
     name = dtype_name(tensor.dtype)
     plain = tensor.detach().cpu()
     if HOLDERS[name].name != name:

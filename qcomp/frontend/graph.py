@@ -201,3 +201,5 @@ class Graph:
     argument_names: tuple[str, ...] = ()
     exact_types: bool = True
     """Whether `values` can be trusted: rewrites of torchao leave types of their pattern's examples in fx graphs."""
+    in_memory: bool = field(default=False, compare=False)
+    """Whether the program came as torch's own objects, so that torch is there to evaluate ops on constants."""

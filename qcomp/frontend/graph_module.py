@@ -64,6 +64,7 @@ def read_graph_module(module: GraphModule, example_inputs: Sequence[object] | No
         in_tree=in_tree,
         out_tree=out_tree,
         argument_names=names,
+        in_memory=True,
         exact_types=False,
     )
 

@@ -9,6 +9,7 @@ reported in one error. main's arguments and results carry ``nn.name``, main itse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
@@ -22,19 +23,20 @@ from qcomp.dialects.dim import symbols_of
 from qcomp.dialects.dims import declare_symbols, sizes_of, tensor_of
 from qcomp.dialects.element import element_type
 from qcomp.dialects.location import location
-from qcomp.dialects.nn import ConstantOp, ReshapeOp
+from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
 from qcomp.dialects.state import STATE, WRITTEN
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, Tensor, attribute_location, tensor_type
 from qcomp.frontend.functional import Functional, PureNode, functionalize
 from qcomp.frontend.graph import OBSERVE, Argument, Graph, Location, Meta, Node, Ref, ScalarMeta, TensorMeta
+from qcomp.frontend.known_values import bind_result_sizes, has_known_operands, read_item
 from qcomp.frontend.ops import HANDLERS
 from qcomp.frontend.ops.complexes import complex_handler
 from qcomp.frontend.ops.table import hint_for
 from qcomp.frontend.pytree import Tree
 from qcomp.frontend.specialize import symbol_of
-from qcomp.frontend.symbols import Expr
+from qcomp.frontend.symbols import Expr, Number
 from qcomp.refusals import Refusal, refusal_error
 
 
@@ -69,7 +71,8 @@ MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 """A block takes time quadratic in its arguments."""
 
 
-_ITEMS = ("aten.item.default", "aten._local_scalar_dense.default")
+_NO_HANDLER = "no-handler"
+_EVALUATED = "its operands are constants: torch evaluates it if you pass the ExportedProgram in place of the file"
 _RETURN_PARTS = "return torch.view_as_real of it"
 _RETURN_TENSOR = "leave it out, or return a tensor in its place"
 
@@ -82,7 +85,7 @@ class _Importer:
         self.refusals: list[Refusal] = []
         if len(graph.inputs) > MAX_INPUTS:
             raise QcompError(f"the program takes {len(graph.inputs)} inputs, at most {MAX_INPUTS} are supported")
-        self.builder: Builder = Builder(graph, Block(), symbols, bindable=_bindable(graph))
+        self.builder: Builder = Builder(graph, Block(), cast("dict[str, Number]", symbols), bindable=_bindable(graph))
         self.builder.import_body = self._body
         self.functional: Functional = functionalize(graph)
         self._unknown: set[str] = set()
@@ -173,48 +176,44 @@ class _Importer:
     def _node(self, pure: PureNode) -> None:
         node = pure.node
         if all(isinstance(self.graph.values.get(name), ScalarMeta) for name in node.results()):
-            self._item(node)
+            if self._unknown.isdisjoint(node.uses()):
+                read_item(self.builder, node)
             return  # read through its metadata, see Builder.number
         self._locations[node.name] = where = self._where(node)
         if self._unknown.intersection(node.uses()):
             self._unknown.update(node.results())
             return
         self.builder.place = attribute_location(where)
-        handler = HANDLERS.get(node.target)
         try:
-            handler = complex_handler(self.builder, node) or handler
-        except QcompError as error:
-            self._refuse(node, error.message, error.hint)
-            self._stand_in(node)
-            return
-        if handler is None:
-            written = node.target if not pure.inplace else _written(node.target)
-            self._refuse(Node(node.name, written, (), (), node.location), "is not supported", hint_for(node.target))
-            self._stand_in(node)
-            return
-        try:
-            results = handler(self.builder, node)
-            self._bind(pure, results)
+            self._bind(pure, self._results(pure))
         except QcompError as error:
             if error.code in _FATAL:
                 raise
-            self._refuse(node, error.message, error.hint)
+            named = replace(node, target=_written(node.target)) if pure.inplace and error.code == _NO_HANDLER else node
+            self._refuse(named, error.message, error.hint)
             self._stand_in(node)
         except (VerifyException, ValueError, IndexError, OverflowError) as error:
             self._refuse(node, f"cannot be imported: {error}", None)
             self._stand_in(node)
 
-    def _item(self, node: Node) -> None:
-        """Keep the tensor that ``item()`` reads for those who compute with the number."""
-        source = node.argument("self")
-        if node.target not in _ITEMS or not isinstance(source, Ref) or source.name in self._unknown:
-            return
-        meta = self.graph.values[node.results()[0]]
-        if not isinstance(meta, ScalarMeta) or not isinstance(meta.value, Expr):
-            return
-        value = self.builder.of(source)
-        for name in meta.value.symbols():
-            self.builder.items[name] = self.builder.add(ReshapeOp(value, ())) if sizes_of(tensor_type(value)) else value
+    def _results(self, pure: PureNode) -> Result:
+        """The results of a node; by torch, where it is there, when only torch can evaluate an op on constants."""
+        node, builder = pure.node, self.builder
+        try:
+            handler = complex_handler(builder, node) or HANDLERS.get(node.target)
+            if handler is not None:
+                return handler(builder, node)
+            problem = QcompError("is not supported", code=_NO_HANDLER, hint=hint_for(node.target))
+        except QcompError as error:
+            problem = error
+        if problem.code not in (*_FATAL, "constant-limit") and has_known_operands(builder, node):
+            if not builder.graph.in_memory:
+                raise QcompError(problem.message, code=problem.code, hint=problem.hint or _EVALUATED)
+            from qcomp.frontend.torch_folding import fold_by_torch
+
+            if (results := fold_by_torch(builder, node)) is not None:
+                return results
+        raise problem
 
     def _bind(self, pure: PureNode, results: Result) -> None:
         """Give the results their names in the graph, and compare their types with the export's."""
@@ -274,6 +273,7 @@ class _Importer:
     def _compare(self, name: str, value: SSAValue) -> None:
         meta = self.graph.values.get(name)
         if isinstance(meta, TensorMeta) and self.graph.exact_types:
+            bind_result_sizes(self.builder, meta, value)
             expected = self._type(meta, name)
             found = storage_type(tensor_type(value))
             if found != expected:

@@ -38,7 +38,7 @@ class Expr:
             return frozenset((str(self.args[0]),))
         return frozenset(name for arg in self.args if isinstance(arg, Expr) for name in arg.symbols())
 
-    def evaluate(self, values: Mapping[str, int]) -> Number:
+    def evaluate(self, values: Mapping[str, Number]) -> Number:
         """The number the expression stands for; raises QcompError when a symbol has no value or on division by 0."""
         if self.op == "symbol":
             name = str(self.args[0])

@@ -43,10 +43,12 @@ from qcomp.frontend.ops import (
     sampling,
     scattering,
     searching,
+    selecting,
     shape,
     split,
     strided,
     unpooling,
+    windows,
     writing,
 )
 from qcomp.frontend.ops.table import HANDLERS, Handler
@@ -91,9 +93,11 @@ __all__ = [
     "sampling",
     "scattering",
     "searching",
+    "selecting",
     "shape",
     "split",
     "strided",
     "unpooling",
+    "windows",
     "writing",
 ]

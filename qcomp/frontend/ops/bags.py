@@ -12,6 +12,7 @@ from qcomp.dialects import nn
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.known_values import known_array
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 
@@ -27,8 +28,8 @@ _MAX_BAGS = 1 << 12
 )
 def embedding_bag(b: Builder, node: Node) -> Result:
     """Sums, means or the largest of rows of a table, per bag; where the bags start must be known."""
-    starts = b.tensor(node, "offsets").owner
-    if not isinstance(starts, nn.ConstantOp):
+    starts = known_array(b, b.tensor(node, "offsets"))
+    if starts is None:
         raise QcompError(
             "bags of sizes that are computed are not supported", code="unsupported-op", hint="use bags of one size"
         )
@@ -38,7 +39,7 @@ def embedding_bag(b: Builder, node: Node) -> Result:
     weights, total = b.optional(node, "per_sample_weights"), shape_of(rows)[0]
     if weights is not None:
         rows = b.add(nn.MulOp(rows, reshape_to(b, weights, (total, 1))))
-    bounds = [int(start) for start in starts.array]  # pyright: ignore[reportArgumentType]
+    bounds = [int(start) for start in starts]  # pyright: ignore[reportArgumentType]
     bounds = bounds if b.flag(node, "include_last_offset") else [*bounds, total]
     make = (nn.SumOp, nn.MeanOp, nn.AmaxOp)[b.integer(node, "mode", 0)]
     return [_bags(b, rows, bounds, make), None, None, None]

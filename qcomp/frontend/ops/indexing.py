@@ -16,11 +16,14 @@ from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
+from qcomp.frontend.known_values import known_array
 from qcomp.frontend.ops.counting import places
 from qcomp.frontend.ops.operands import choose, compare, difference, function, total, unary
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
+MASKS = ("bool", "uint8")
+"""Element types of index tensors that say which elements are taken, not where they are."""
 Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -95,18 +98,33 @@ def take(b: Builder, node: Node) -> Result:
     return reshape_to(b, b.add(nn.GatherOp(reshape_to(b, value, (count,)), flat, 0)), sizes)
 
 
-class Indexed:
-    """What index tensors do to a tensor: the dimensions they index moved together, and one number for all of them."""
-
-    def __init__(self, b: Builder, node: Node, value: SSAValue):
-        listed = node.argument("indices")
-        parts = listed if isinstance(listed, tuple) else ()
-        found = {axis: b.plain(b.of(part)) for axis, part in enumerate(parts) if isinstance(part, Ref)}
-        if any(dtype_of(index) in ("bool", "uint8") for index in found.values()):
+def _index_tensors(b: Builder, node: Node) -> dict[int, SSAValue]:
+    """The index tensor of each indexed dimension; a mask becomes the places where it is set, which must be known."""
+    listed, axis = node.argument("indices"), 0
+    found: dict[int, SSAValue] = {}
+    for part in listed if isinstance(listed, tuple) else ():
+        index = b.plain(b.of(part)) if isinstance(part, Ref) else None
+        if index is None or dtype_of(index) not in MASKS:
+            found.update({} if index is None else {axis: index})
+            axis += 1
+            continue
+        mask = known_array(b, index)
+        if mask is None or not mask.ndim:
             raise QcompError(
                 "a mask as index makes a result whose size depends on data", code="data-dependent",
                 hint="use torch.where or a product with the mask",
             )  # fmt: skip
+        for set_places in np.nonzero(mask):
+            found[axis] = b.constant(set_places.astype(np.int64), "int64")
+            axis += 1
+    return found
+
+
+class Indexed:
+    """What index tensors do to a tensor: the dimensions they index moved together, and one number for all of them."""
+
+    def __init__(self, b: Builder, node: Node, value: SSAValue):
+        found = _index_tensors(b, node)
         shape, axes = shape_of(value), list(found)
         if not found:
             raise QcompError("an index without tensors is not supported", code="unsupported-op")
@@ -262,17 +280,3 @@ def diag_embed(b: Builder, node: Node) -> Result:
         order.insert(axis, dim)
     return permute_to(b, made, order)
 
-
-def _refuse(*targets: str) -> None:
-    @op(*targets)
-    def _(b: Builder, node: Node) -> Result:
-        raise QcompError(
-            "makes a result whose size depends on data", code="data-dependent",
-            hint="keep all elements and a mask instead, or leave it out of the exported module",
-        )  # fmt: skip
-
-
-_refuse(
-    "nonzero.default", "masked_select.default", "_unique2.default", "unique_consecutive.default", "unique_dim.default",
-    "repeat_interleave.Tensor", "argwhere.default",
-)  # fmt: skip

@@ -12,8 +12,9 @@ from qcomp.dialects.nn.base import broadcast_shapes
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node, Ref
+from qcomp.frontend.known_values import known_array
 from qcomp.frontend.ops import arithmetic
-from qcomp.frontend.ops.indexing import pick
+from qcomp.frontend.ops.indexing import MASKS, pick
 from qcomp.frontend.ops.operands import choose, function
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
@@ -57,14 +58,17 @@ def put_by_mask(b: Builder, base: SSAValue, axis: int, mask: SSAValue, values: S
 
 
 def mask_of(b: Builder, node: Node) -> tuple[int, SSAValue] | None:
-    """The axis and the mask of ``indices`` that hold nothing else; None when no mask is among them."""
+    """The axis and the mask of ``indices`` that hold nothing else; None when index tensors say the same."""
     listed = node.argument("indices")
     parts = enumerate(listed if isinstance(listed, tuple) else ())
     found = {axis: b.plain(b.of(part)) for axis, part in parts if isinstance(part, Ref)}
-    masks = [axis for axis, index in found.items() if dtype_of(index) in ("bool", "uint8")]
+    masks = [axis for axis, index in found.items() if dtype_of(index) in MASKS]
     if not masks:
         return None
     if len(found) > 1:
+        if all(known_array(b, found[axis]) is not None for axis in masks):
+            return None  # index tensors say the same
+
         raise QcompError(
             "masks beside other indices are not supported", code="unsupported-op", hint="use torch.where"
         )

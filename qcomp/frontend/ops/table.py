@@ -39,6 +39,9 @@ def hint_for(target: str) -> str | None:
 
 
 _HINTS = {
+    "torch._functorch.": (
+        "torch.vmap is written out by program = program.run_decompositions({}), before torch.export.save or .module()"
+    ),
     "wrap_with_autocast": "run_decompositions() of the exported program spells out the casts of autocast",
     "higher_order.": "of control flow torch.cond, while_loop, scan and map are supported",
     "native_dropout": "call model.eval() before exporting",
