@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from qcomp.backend.build import build_library
+from qcomp.backend.build import build_program
 from qcomp.backend.folder import TemporaryFolder, replace_folder
 from qcomp.backend.interface import Interface
-from qcomp.backend.library import MOST_PLANS, Library
+from qcomp.backend.library import MOST_PLANS, Library, closed_error
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
 from qcomp.backend.report import Report, aligned, as_report, headline, html_table, summary_rows
 from qcomp.backend.target import TARGETS, find_target, runs_here
@@ -39,20 +39,20 @@ class Artifact:
     """A compiled model. `load` and `qcomp.compile` make them.
 
     manifest: what it is. module, reference: the integer module and the quantized one it was made of, both at tensor
-    level; None after loading.
+    level; None after loading and unpickling. Its library is unloaded when it goes, by `close` or at the end of `with`.
+    Copies and pickled ones have a state of their own, which begins as that of the original is.
     """
 
     def __init__(
-        self, manifest: Manifest, library: Library | None, write_sources: WriteSources,
-        module: ModuleOp | None = None, reference: ModuleOp | None = None, folder: TemporaryFolder | None = None,
+        self, manifest: Manifest, library: Library | None, write_sources: WriteSources | None,
+        module: ModuleOp | None = None, reference: ModuleOp | None = None,
     ):  # fmt: skip
         self.manifest = manifest
         self.module = module
         self.reference = reference
         self.library = library
         self._bound: dict[tuple[tuple[int, ...], ...], Mapping[str, int]] = {}
-        self._write_sources = write_sources
-        self._folder = folder  # Keeps a temporary folder alive.
+        self._write_sources = write_sources  # None when it was closed.
 
     @property
     def interface(self) -> Interface:
@@ -84,8 +84,45 @@ class Artifact:
             write_input(given[position], result, self.interface.inputs[position].name)
         return results[0] if tree.leaf else tree.unflatten(results[:count])
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._write_sources is None
+
+    def close(self) -> None:
+        """Unload the library and remove temporary files; after the last call where other threads are in one.
+
+        What it is can still be asked: `report`, `interface`. Calling and saving raise QcompError (code "closed").
+        """
+        self._write_sources = None
+        if self.library is not None:
+            self.library.close()
+
+    def __enter__(self) -> Artifact:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __copy__(self) -> Artifact:
+        library = self.library if self.library is None or self.closed else self.library.copy()
+        return Artifact(self.manifest, library, self._write_sources, self.module, self.reference)
+
+    def __deepcopy__(self, memo: object) -> Artifact:
+        found = copy.copy(self)
+        found.module = None if self.module is None else self.module.clone()
+        found.reference = None if self.reference is None else self.reference.clone()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from qcomp.backend.pickling import pack
+
+        return pack(self)
+
     def reset(self) -> None:
         """Let the state of the model, if it has one, be what it was before the first call."""
+        if self.closed:
+            raise closed_error(self.manifest.name)
         if self.library is not None:
             self.library.reset()
 
@@ -94,6 +131,8 @@ class Artifact:
 
         Raises QcompError where the sizes of symbols do not go together, or are outside their ranges.
         """
+        if self.closed:
+            raise closed_error(self.manifest.name)
         if self.library is None:
             target = TARGETS.get(self.manifest.target)
             if target is not None and runs_here(target):
@@ -151,7 +190,7 @@ class Artifact:
         rows = summary_rows(report)
         if self.library is not None:
             sizes = next(lines for label, lines in rows if label == "sizes")
-            sizes[0] += f", library {self.library.path.stat().st_size:,} bytes"
+            sizes[0] += f", library {self.library.size:,} bytes"
         if self.manifest.files:
             rows.insert(len(rows) - bool(report["warnings"]), ("files", [", ".join([*self.manifest.files, FILE_NAME])]))
         return rows
@@ -159,13 +198,20 @@ class Artifact:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""
         with replace_folder(Path(folder), FILE_NAME, _files_of) as partial:
-            self._write_sources(self, partial)
-            library = machine = None
-            if self.library is not None:
-                library, machine = f"{self.manifest.name}.so", this_machine()
-                (partial / library).write_bytes(self.library.path.read_bytes())
-            manifest = self.manifest.describing(partial, library, machine)
-            (partial / FILE_NAME).write_text(manifest.text(), encoding="utf-8")
+            self.write_files(partial)
+
+    def write_files(self, partial: Path) -> None:
+        """Write all its files into the empty folder `partial`."""
+        write_sources = self._write_sources
+        if write_sources is None:
+            raise closed_error(self.manifest.name)
+        write_sources(self, partial)
+        library = machine = None
+        if self.library is not None:
+            library, machine = f"{self.manifest.name}.so", this_machine()
+            (partial / library).write_bytes(self.library.read_bytes())
+        manifest = self.manifest.describing(partial, library, machine)
+        (partial / FILE_NAME).write_text(manifest.text(), encoding="utf-8")
 
 
 def load(folder: str | os.PathLike[str]) -> Artifact:
@@ -175,19 +221,23 @@ def load(folder: str | os.PathLike[str]) -> Artifact:
     run at all, the artifact can be inspected but not called. Raises QcompError for a folder that is no artifact, is
     damaged, or was saved by a newer qcomp.
     """
-    place = Path(folder)
+    return load_from(Path(folder))
+
+
+def load_from(place: Path, kept: TemporaryFolder | None = None) -> Artifact:
+    """`load` of the folder `place`, which may be temporary: then the artifact keeps it."""
     manifest = Manifest.read(place)
-    write = _copier(place.resolve())
+    write = _copier(place.resolve(), kept)
     if manifest.target not in TARGETS or not runs_here(find_target(manifest.target)):
         return Artifact(manifest, None, write)
     if manifest.library is not None and manifest.machine == this_machine():
         path = place / manifest.library
         if path.is_file() and digest(path) == manifest.files[manifest.library]:
-            return Artifact(manifest, open_library(manifest, path), write)
-    keep = TemporaryFolder()
-    copy_sources(manifest.files, place, keep.path)
-    path = build_library(keep.path, manifest.sources, f"{manifest.name}.so", manifest.opt_level)
-    return Artifact(manifest, open_library(manifest, path), write, folder=keep)
+            return Artifact(manifest, Library(path, manifest, kept), write)
+    built = TemporaryFolder()
+    copy_sources(manifest.files, place, built.path)
+    path = build_program(built.path, manifest.name, manifest.sources, manifest.opt_level)
+    return Artifact(manifest, Library(path, manifest, built), write)
 
 
 def write_input(target: Any, value: Any, name: str) -> None:
@@ -202,11 +252,6 @@ def write_input(target: Any, value: Any, name: str) -> None:
 def this_machine() -> str:
     """Which libraries this machine loads."""
     return f"{sys.platform} {platform.machine()} {sys.byteorder}"
-
-
-def open_library(manifest: Manifest, path: Path) -> Library:
-    """The library of `manifest` at `path`, loaded."""
-    return Library(path, manifest.name, manifest.interface.outputs, manifest.arena_bytes, manifest.state_bytes)
 
 
 def copy_sources(files: Mapping[str, str], source: Path, target: Path) -> None:
@@ -228,8 +273,16 @@ def _files_of(folder: Path) -> list[str]:
         return []
 
 
-def _copier(place: Path) -> WriteSources:
-    return lambda artifact, target: copy_sources(artifact.manifest.files, place, target)
+def sources_in(folder: TemporaryFolder) -> WriteSources:
+    """Write the sources that are in `folder`, which is kept."""
+    return _copier(folder.path, folder)
+
+
+def _copier(place: Path, kept: TemporaryFolder | None) -> WriteSources:
+    def write(artifact: Artifact, target: Path) -> None:
+        copy_sources(artifact.manifest.files, kept.path if kept is not None else place, target)
+
+    return write
 
 
 def torch_arrays_for(values: object) -> Any:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from qcomp.backend.abi import write_abi_source
 from qcomp.errors import QcompError
 
 COMPILERS = ("gcc", "cc", "clang")
@@ -52,6 +53,11 @@ def build_library(folder: Path, sources: Sequence[str], output: str, opt_level: 
     if done.returncode != 0:
         raise QcompError(f"{shlex.join(compiler)} failed: {_first_lines(done)}", code="build")
     return folder / output
+
+
+def build_program(folder: Path, name: str, sources: Sequence[str], opt_level: int) -> Path:
+    """`build_library` of NAME.so, with the symbol that `qcomp.backend.abi` compares, where NAME.h has the text."""
+    return build_library(folder, [*sources, *write_abi_source(folder, name)], f"{name}.so", opt_level)
 
 
 def no_compiler() -> QcompError:

@@ -14,11 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region, SSAValue
 
-from qcomp.backend.artifact import Artifact, open_library
-from qcomp.backend.build import assembler_takes_binaries, build_library, find_compiler, no_compiler
+from qcomp.backend.artifact import Artifact
+from qcomp.backend.build import assembler_takes_binaries, build_program, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
 from qcomp.backend.folder import TemporaryFolder
 from qcomp.backend.footprint import memory_notes, selftest_notes, usual_footprint
+from qcomp.backend.library import Library
 from qcomp.backend.macs import integer_share
 from qcomp.backend.manifest import Manifest
 from qcomp.backend.marks import mark_values
@@ -145,7 +146,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
         run_passes(module, steps.integer, verify)
     loops = module.clone()
     run_passes(loops, steps.loops, verify)
-    emitted = emit_program(loops, chosen, name)
+    emitted = emit_program(loops, chosen, name, interface.to_json())
     notes += selftest_notes(usual_footprint(interface, emitted.arena_bytes, emitted.state_bytes))
     report = _report(reference, module, loops, refusals, emitted, chosen, notes, opt_level > 0)
     manifest = Manifest(
@@ -269,14 +270,14 @@ def _build(emitted: Emitted) -> Artifact:
     def write(artifact: Artifact, folder: Path) -> None:
         write_sources(emitted.program, artifact, folder)
 
-    library = folder = None
+    library = None
     if runs_here(emitted.target) and find_compiler() is None:
         warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
     elif runs_here(emitted.target):
         folder = TemporaryFolder()
         path = _compile_c(emitted.program, folder.path, emitted.manifest.opt_level)
-        library = open_library(emitted.manifest, path)
-    return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference, folder)
+        library = Library(path, emitted.manifest, folder)
+    return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference)
 
 
 def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
@@ -293,6 +294,6 @@ def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
         with open(folder / f"{name}_weights.c", "wb") as file:
             file.writelines(c_weights(name, emitted.constants))
         sources.append(f"{name}_weights.c")
-    library = build_library(folder, sources, f"{name}.so", opt_level)
+    library = build_program(folder, name, sources, opt_level)
     (folder / f"{name}.bin").unlink(missing_ok=True)
     return library

@@ -3,44 +3,68 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 from qcomp.errors import QcompError
 
+JOURNAL = ".qcomp-replacing"
+"""File in a folder whose files are being replaced: the names of all that may go."""
+_ABANDONED_SECONDS = 60
+"""Age from which a temporary folder without a lock is taken for one of a process that was killed."""
+
 
 class TemporaryFolder:
-    """A folder that goes when nothing refers to this object, and with the process at the latest."""
+    """A folder that goes when nothing refers to this object, and with the process at the latest.
+
+    pid: the process that made it; one that was forked from it leaves the folder alone.
+    """
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="qcomp-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.pid = os.getpid()
+        self._finalizer = weakref.finalize(self, _remove, self.path, self.pid)
+
+    def remove(self) -> None:
+        """Remove the folder now."""
+        self._finalizer()
+
+
+def _remove(path: Path, pid: int) -> None:
+    if os.getpid() == pid:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
 def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]]) -> Generator[Path]:
     """A new folder beside `target` to write into, which takes its place at the end.
 
-    An existing `target` must be empty or hold the file `key`, which makes it one of ours: the files that it `owned`
-    are replaced, `key` being removed first and put back last, and all others stay. Raises QcompError otherwise.
+    An existing `target` must be empty or one of ours: it holds the file `key`, or the journal of a replacement that
+    was interrupted. The files that it `owned` are replaced, `key` being removed first and put back last, and all
+    others stay. Raises QcompError otherwise. What killed processes left beside `target` is removed.
     """
     target = Path(os.path.realpath(target))
     if target.exists() and not target.is_dir():
         raise QcompError(f"{target} is a file", code="output", hint="choose another folder")
-    if target.is_dir() and any(target.iterdir()) and not (target / key).exists():
+    if target.is_dir() and any(target.iterdir()) and not any((target / name).exists() for name in (key, JOURNAL)):
         raise QcompError(f"{target} holds other files", code="output", hint="choose a new folder")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(target)
         partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
     except OSError as problem:
         reason = f"{target.parent} is a file" if target.parent.is_file() else problem.strerror
         text = f"cannot make the folder {target}: {reason}"
         raise QcompError(text, code="output", hint="choose another folder") from None
+    lock = _lock(partial)
     try:
         yield partial
         _like_a_new_folder(partial)
@@ -50,6 +74,13 @@ def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]
             os.rename(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def was_interrupted(folder: Path) -> bool:
+    """Whether `folder` holds the rest of a replacement that did not end."""
+    return (folder / JOURNAL).exists()
 
 
 def _like_a_new_folder(folder: Path) -> None:
@@ -61,7 +92,58 @@ def _like_a_new_folder(folder: Path) -> None:
 
 
 def _replace_files(source: Path, target: Path, key: str, old: Iterable[str]) -> None:
-    for name in (key, *old):
+    """Move the files of `source` over those that `target` owned. Killed at any point, it can be done again."""
+    new = sorted(source.iterdir(), key=lambda path: path.name == key)
+    going = [*dict.fromkeys([*old, *_journal(target)])]
+    (target / JOURNAL).write_text(json.dumps([*going, *(path.name for path in new)]), encoding="utf-8")
+    for name in (key, *going):
         (target / name).unlink(missing_ok=True)
-    for path in sorted(source.iterdir(), key=lambda path: path.name == key):
+    for path in new:
         os.replace(path, target / path.name)
+    (target / JOURNAL).unlink()
+
+
+def _journal(target: Path) -> list[str]:
+    """The files that an interrupted replacement was about to remove or to write: plain names only.
+
+    None where the journal was not written to its end: nothing had been removed then.
+    """
+    try:
+        found: Any = json.loads((target / JOURNAL).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    names = cast("list[object]", found) if isinstance(found, list) else []
+    return [name for name in names if isinstance(name, str) and _is_plain(name)]
+
+
+def _is_plain(name: str) -> bool:
+    return name not in ("", ".", "..") and Path(name).name == name and name.isprintable()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary folders for `target` that killed processes left: old, and no process holds their lock."""
+    for partial in target.parent.iterdir():
+        name = partial.name
+        if not (name.startswith(f".{target.name}.") and name.endswith(".partial") and partial.is_dir()):
+            continue
+        lock = _lock(partial)
+        if lock is not None:
+            if time.time() - partial.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(partial, ignore_errors=True)
+            os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """A lock on `folder` that ends with the process, as a file descriptor; None where there is none to have."""
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor

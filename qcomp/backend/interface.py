@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qcomp.dialects.binding import Symbol, bind, check_ranges, check_sizes
-from qcomp.dialects.dim import from_plain, is_symbolic, substitute, to_plain
+from qcomp.dialects.dim import from_plain, is_symbolic, substitute, symbols_of, to_plain
 from qcomp.errors import QcompError
 from qcomp.frontend.pytree import Tree
 
@@ -126,20 +126,59 @@ class Interface:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Interface:
-        """What `to_json` gave. Raises KeyError, TypeError or QcompError for anything else."""
+        """What `to_json` gave. Raises KeyError, ValueError, TypeError or QcompError for anything else."""
         inputs, outputs = (tuple(map(_port, data[name])) for name in ("inputs", "outputs"))
-        written = tuple(int(position) for position in data.get("written", ()))
-        symbols = tuple(Symbol(**item) for item in data.get("symbols", ()))
+        written = tuple(_integer(position) for position in data.get("written", ()))
+        symbols = tuple(map(_symbol, data.get("symbols", ())))
         conditions = tuple(map(from_plain, data.get("conditions", ())))
         trees = Tree.load(data["in_tree"]), Tree.load(data["out_tree"])
-        return Interface(inputs, outputs, *trees, written, symbols, conditions)
+        found = Interface(inputs, outputs, *trees, written, symbols, conditions)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise ValueError unless the parts fit together."""
+        counts = (self.in_tree.count(), self.out_tree.count() + len(self.written))
+        nests = [child.kind for child in self.in_tree.children]
+        sizes = [*self.conditions, *(size for port in (*self.inputs, *self.outputs) for size in port.shape)]
+        names = [symbol.name for symbol in self.symbols]
+        good = (
+            counts == (len(self.inputs), len(self.outputs))
+            and (self.in_tree.kind, nests) == ("tuple", ["tuple", "dict"])
+            and set(self.written) <= set(range(len(self.inputs)))
+            and set(symbols_of(sizes)) <= set(names)
+            and len(set(names)) == len(names)
+        )
+        if not good:
+            raise ValueError("the parts of the interface do not fit together")
 
 
 def _port(data: Mapping[str, Any]) -> Port:
     shape: Any = tuple(map(from_plain, data["shape"]))
-    if np.dtype(data["dtype"]).kind not in "biuf":
+    if np.dtype(data["dtype"]).kind not in "biuf" or data["dtype"] != np.dtype(data["dtype"]).name:
         raise ValueError("a port's elements are numbers")  # objects would be pointers from the file's author
+    if any(not is_symbolic(size) and size < 0 for size in shape):
+        raise ValueError("sizes are 0 or more")
+    if not isinstance(data["name"], str) or data.get("element", "") not in ("", "bfloat16"):
+        raise TypeError("a port has a name and an element type")
+    for name in ("low", "high"):
+        _integer(data.get(name, 0))
     return Port(**{**data, "shape": shape})
+
+
+def _symbol(data: Mapping[str, Any]) -> Symbol:
+    found = Symbol(**data)
+    if not isinstance(cast(object, found.name), str):
+        raise TypeError("a symbol has a name")
+    for bound in (found.low, found.high):
+        _integer(0 if bound is None else bound)
+    return found
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no whole number")
+    return value
 
 
 def flat_inputs(count: int) -> Tree:

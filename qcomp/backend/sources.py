@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from qcomp.backend.artifact import Artifact, open_library
+from qcomp.backend.artifact import Artifact
 from qcomp.backend.emit_c import CProgram
 from qcomp.backend.footprint import has_selftest, usual_footprint
 from qcomp.backend.selftest import made_up_input, selftest_source
@@ -39,9 +39,10 @@ def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
 def _expected(artifact: Artifact, inputs: list[Array]) -> tuple[Sequence[Array], bool]:
     """The outputs, and whether the sources give the same bits: the interpreter sums floats in another order."""
     if artifact.library is not None:
-        # A library of its own starts from the initial state and leaves that of the artifact alone.
-        manifest = artifact.manifest
-        library = open_library(manifest, artifact.library.path) if manifest.state_bytes else artifact.library
+        library = artifact.library
+        if artifact.manifest.state_bytes:  # One of its own leaves the state of the artifact alone.
+            library = library.copy()
+            library.reset()
         return library(inputs, artifact.interface.bind(inputs)), True
     assert artifact.module is not None
     in_float = any(row["macs"] and row["compute"].startswith("f") for row in artifact.manifest.report["ops"])

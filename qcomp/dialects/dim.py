@@ -389,11 +389,13 @@ def _plain_atom(atom: Atom) -> object:
 
 def from_plain(data: Any) -> int:
     """What `to_plain` gave. Raises TypeError, ValueError or KeyError for anything else."""
-    if isinstance(data, int):
+    if type(data) is int:
         return data
+    if not isinstance(data, list) or not data or not all(isinstance(atoms, list) for _, atoms in data):
+        raise TypeError("a size is a whole number or a list of terms")
     total = 0
     for factor, atoms in data:
-        term = int(factor)
+        term = from_plain(factor)
         for atom in atoms:
             known = symbol(atom) if isinstance(atom, str) else FUNCTIONS[atom[0]](*map(from_plain, atom[1:]))
             term = known * term

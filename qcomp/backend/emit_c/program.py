@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, f64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from qcomp.backend.abi import abi_macro, abi_text
 from qcomp.backend.emit_c import prelude
 from qcomp.backend.emit_c.avx512 import Avx512
 from qcomp.backend.emit_c.function import FunctionEmitter
@@ -22,7 +23,7 @@ from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
 from qcomp.dialects.binding import Symbol
 from qcomp.dialects.constant import Array, DataAttr
-from qcomp.dialects.dim import symbols_of
+from qcomp.dialects.dim import Dim, symbols_of, to_plain
 from qcomp.dialects.dims import declared_symbols, sizes_of
 from qcomp.dialects.location import describe
 from qcomp.dialects.state import STATE, marked
@@ -61,13 +62,19 @@ class CProgram:
     state_bytes: int = 0
 
 
-def emit_program(module: ModuleOp, target: Target, name: str) -> CProgram:
-    """C for a loop-level `module` after plan-memory. `name` prefixes every public symbol."""
-    return _Emitter(module, target, c_identifier(name, "net")).emit()
+def emit_program(
+    module: ModuleOp, target: Target, name: str, interface: Mapping[str, object] | None = None
+) -> CProgram:
+    """C for a loop-level `module` after plan-memory. `name` prefixes every public symbol.
+
+    interface: as manifest.json will have it; the header then says what that file has to agree with.
+    """
+    return _Emitter(module, target, c_identifier(name, "net"), interface).emit()
 
 
 class _Emitter:
-    def __init__(self, module: ModuleOp, target: Target, name: str):
+    def __init__(self, module: ModuleOp, target: Target, name: str, interface: Mapping[str, object] | None):
+        self.interface = interface
         self.target = target
         self.name = name
         self.functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
@@ -263,7 +270,7 @@ extern "C" {{
 
 {self._arena(upper, arena_bytes)}
 #define {upper}_ARENA_ALIGNMENT {ARENA_ALIGNMENT}
-{_state_text(self.name, arguments, state_bytes)}
+{_state_text(self.name, arguments, state_bytes)}{self._abi(arena_bytes, state_bytes)}
 /* One inference, re-entrant: all it changes is given by the caller:
    {where}.
 {notes}
@@ -276,9 +283,20 @@ extern "C" {{
 #endif
 """
 
+    def _abi(self, arena_bytes: int, state_bytes: int) -> str:
+        """The text that ties manifest.json to the library; a program that includes the header is no larger for it."""
+        if self.interface is None:
+            return ""
+        text = abi_text(to_plain(arena_bytes), state_bytes, self.interface)
+        note = "/* Of the arena, the state and the interface; Python compares it with manifest.json. */"
+        facts = " \\\n".join(f'  "{fact}"' for fact in re.split("(?<= )", text))
+        return f"\n{note}\n#define {abi_macro(self.name)} \\\n{facts}\n"
+
     def _sizes(self, argument: Argument) -> str:
-        sizes = [size_text(size, self.symbols) for size in sizes_of(argument.type)]
-        return ", ".join(text.removeprefix("(").removesuffix(")") if " " in text else text for text in sizes)
+        sizes = sizes_of(argument.type)
+        texts = [size_text(size, self.symbols) for size in sizes]
+        sums = [isinstance(size, Dim) and len(size.terms) > 1 for size in sizes]  # which are in parentheses
+        return ", ".join(text[1:-1] if is_sum else text for text, is_sum in zip(texts, sums, strict=True))
 
     def _arena_name(self, upper: str) -> str:
         return f"{self.name}_arena_size({', '.join(self.symbols.values())})" if self.symbols else f"{upper}_ARENA_SIZE"
