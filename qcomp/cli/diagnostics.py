@@ -33,10 +33,14 @@ class Diagnostic:
 
 
 class LocatedError(Exception):
-    """An error with everything its message needs; raised in place of exceptions that lack the op or the pass."""
+    """An error with everything its message needs; raised in place of exceptions that lack the op or the pass.
 
-    def __init__(self, diagnostic: Diagnostic):
+    exit_code: what it ends a tool with.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, exit_code: int = 1):
         self.diagnostic = diagnostic
+        self.exit_code = exit_code
         super().__init__(str(diagnostic))
 
 
@@ -99,6 +103,8 @@ def _message(error: BaseException) -> str:
         return text or type(error).__name__
     if isinstance(error, RecursionError):
         return "nested too deeply"
+    if isinstance(error, MemoryError):
+        return f"needs more memory than there is{': ' * bool(text)}{text}"
     return f"internal error: {type(error).__name__}: {text}"
 
 

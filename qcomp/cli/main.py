@@ -13,6 +13,15 @@ from typing import Protocol, cast
 
 from qcomp import __version__
 from qcomp.cli.arguments import OneLineParser
+from qcomp.cli.failures import (
+    FAULT,
+    USAGE,
+    WEIGHTS_HELP,
+    WEIGHTS_OPTION,
+    announce,
+    exit_code,
+    write_reproducer,
+)
 
 COMMANDS = ("compile", "run", "check", "compare", "bench", "passes", "targets")
 
@@ -37,6 +46,7 @@ def make_parser() -> OneLineParser:
         text = (command.__doc__ or "").split("\n", 1)[0].removeprefix(f"`qcomp {name}`: ").rstrip(".")
         sub = commands.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".", allow_abbrev=False)
         sub.add_argument("--debug", action="store_true", help="show the traceback of an error (also: QCOMP_DEBUG=1)")
+        sub.add_argument(WEIGHTS_OPTION, action="store_true", help=WEIGHTS_HELP)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
     _offer_completion(parser)
@@ -50,9 +60,10 @@ def _offer_completion(parser: ArgumentParser) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run `qcomp` with `args` (default: the command line). Returns the exit code: 0, or 1 after an error."""
+    """Run `qcomp` with `args` (default: the command line). Returns the exit code: 0, or one of `failures`."""
     arguments = sys.argv[1:] if args is None else list(args)
     debug = "--debug" in arguments or os.environ.get("QCOMP_DEBUG", "0") not in ("", "0")
+    parsed: Namespace | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
@@ -63,22 +74,27 @@ def main(args: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except SystemExit as exit_:
-        return 1 if exit_.code else 0
+        return USAGE if exit_.code else 0
     except Exception as error:
-        return _report(error, debug)
+        return _report(error, arguments, parsed, debug)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     sys.stderr.write(f"warning: {message}\n")
 
 
-def _report(error: Exception, debug: bool) -> int:
+def _report(error: Exception, arguments: Sequence[str], parsed: Namespace | None, debug: bool) -> int:
     from qcomp.cli.diagnostics import from_exception
 
     if debug:
         raise error
     sys.stderr.write(f"{from_exception(error)}\n")
-    return 1
+    code = exit_code(error)
+    if code == FAULT:
+        program = getattr(parsed, "program", None)
+        weights = bool(getattr(parsed, "reproducer_weights", False))
+        announce(write_reproducer(error, ["qcomp", *arguments], program, weights=weights))
+    return code
 
 
 if __name__ == "__main__":

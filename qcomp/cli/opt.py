@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, ClassVar, cast
@@ -25,7 +25,7 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from qcomp import __version__ as qcomp_version
-from qcomp.cli import expectations, universe
+from qcomp.cli import expectations, failures, universe
 from qcomp.cli.arguments import OneLineParser
 from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
 from qcomp.cli.files import write_atomically
@@ -35,7 +35,7 @@ from qcomp.cli.pipeline import run_pipeline, verify_module
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
-from qcomp.dialects.hex_literal import inline_constants
+from qcomp.dialects.hex_literal import large_constants_as
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.quant import expanded_types
 from qcomp.dialects.text import check_version, store_beside
@@ -62,6 +62,7 @@ class QcompOpt(xDSLOptMain):
         self.available_passes = {}
         self.available_targets = {}
         self.exit_code = 0
+        self._reproducer: Path | None = None
         self._line_offset = 0
         self._constants: dict[str, ConstantData] = {}
         self.register_all_dialects()
@@ -104,14 +105,16 @@ class QcompOpt(xDSLOptMain):
         self.pipeline = PassPipeline(parse_passes(self.available_passes, text))
 
     def run(self) -> None:
-        """Process every chunk of the input, write the output, set `exit_code`: 0, or 1 after any error."""
+        """Process every chunk of the input, write the output, set `exit_code` to the largest of all."""
         texts: list[str] = []
         for chunk, offset in self._chunks():
             text, diagnostics = self._process(chunk, offset)
             for diagnostic in diagnostics:
                 sys.stderr.write(f"{diagnostic}\n")
             if any(diagnostic.kind == "error" for diagnostic in diagnostics):
-                self.exit_code = 1
+                self.exit_code = max(self.exit_code, failures.INPUT)
+            failures.announce(self._reproducer)
+            self._reproducer = None
             if text is not None:
                 texts.append(text)
         self._write("// -----\n".join(texts))
@@ -146,10 +149,26 @@ class QcompOpt(xDSLOptMain):
             if self.args.debug:
                 raise
             diagnostics.append(from_exception(error))
+            self._failed(error, chunk, offset)
         if self.args.verify_diagnostics:
             announced = expectations.parse_expectations(chunk.decode(), offset)
             diagnostics = expectations.check(announced, diagnostics, self.get_input_name())
         return text, diagnostics
+
+    def _failed(self, error: Exception, chunk: bytes, offset: int) -> None:
+        """Note the exit code of `error`, and keep a reproducer of a fault; announced errors are what they should be."""
+        code = failures.exit_code(error)
+        if self.args.verify_diagnostics:
+            return
+        self.exit_code = max(self.exit_code, code)
+        asked = self.args.mlir_pass_pipeline_crash_reproducer
+        if code == failures.FAULT and not (asked and Path(asked).exists()):
+            text = chunk.decode(errors="replace")
+            with suppress(Exception):  # The text itself is kept where reading it is what fails.
+                module = self.parse_chunk(BytesIO(chunk), self._extension(), offset)
+                text = failures.module_text(module, self.args.reproducer_weights)
+            pipeline = ",".join(str(step) for step in self.pipeline.passes)
+            self._reproducer = failures.write_module_reproducer(error, f"{REPRODUCER_HEADER}{pipeline}", text)
 
     def _compile(self, chunk: bytes, offset: int) -> str:
         self.timing.start()
@@ -157,7 +176,7 @@ class QcompOpt(xDSLOptMain):
         self.timing.lap("Parser")
         self.apply_passes(module)
         self.timing.start()
-        inline = inline_constants(self.args.inline_constants)
+        inline = large_constants_as("bytes" if self.args.inline_constants else "digest")
         with expanded_types() if self.args.expand_types else nullcontext(), inline:
             text = self.output_resulting_program(module).rstrip("\n") + "\n"
         self.timing.lap("Output")
@@ -261,7 +280,7 @@ class QcompOpt(xDSLOptMain):
 
 def _reproducer_pipeline(path: str | None) -> str:
     if path is None:
-        raise QcompError("--run-reproducer needs a file", code="reproducer")
+        raise QcompError("--run-reproducer needs a file", code="usage")
     with open_regular(path) as file:
         first = file.readline(1 << 16).decode("utf-8", "replace").rstrip("\n")
     if not first.startswith(REPRODUCER_HEADER):
@@ -270,7 +289,7 @@ def _reproducer_pipeline(path: str | None) -> str:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run `qcomp-opt` with `args` (default: the command line). Returns the exit code: 0, or 1 after an error."""
+    """Run `qcomp-opt` with `args` (default: the command line). Returns the exit code: 0, or one of `failures`."""
     arguments = sys.argv[1:] if args is None else list(args)
     debug = "--debug" in arguments or os.environ.get("QCOMP_DEBUG", "0") not in ("", "0")
     try:
@@ -281,12 +300,15 @@ def main(args: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except SystemExit as exit_:
-        return 1 if exit_.code else 0
+        return failures.USAGE if exit_.code else 0
     except Exception as error:
         if debug:
             raise
         sys.stderr.write(f"{from_exception(error)}\n")
-        return 1
+        code = failures.exit_code(error)
+        if code == failures.FAULT:
+            failures.announce(failures.write_reproducer(error, ["qcomp-opt", *arguments], None))
+        return code
     return tool.exit_code
 
 

@@ -7,6 +7,8 @@ import argparse
 import os
 from argparse import ArgumentParser
 
+from qcomp.cli.failures import WEIGHTS_HELP, WEIGHTS_OPTION
+
 
 def add_arguments(parser: ArgumentParser, passes: list[str], targets: list[str]) -> None:
     """Add every option to `parser`; `passes` and `targets` are the names that the help text lists."""
@@ -101,6 +103,7 @@ def _add_checking(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="when a pass fails, write the module before it and the rest of the pipeline to FILE",
     )
+    group.add_argument(WEIGHTS_OPTION, action="store_true", help=WEIGHTS_HELP)
     group.add_argument(
         "--run-reproducer", action="store_true", help="run the pipeline in the first line of a reproducer"
     )

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from qcomp.cli.diagnostics import LocatedError, at_op, from_exception
+from qcomp.cli.failures import FAULT, INPUT, exit_code
 from qcomp.cli.instruments import Instrument
 from qcomp.dialects.verification import first_invalid
 
@@ -37,21 +38,24 @@ def run_pipeline(
             else:
                 apply(step, ctx, module)
             if verify:
-                verify_module(module)
+                verify_module(module, FAULT)
         except Exception as problem:
             for instrument in instruments:
                 instrument.failed(step, module)
             diagnostic = from_exception(problem)
             if f"pass {step.name}" not in diagnostic.message:
                 diagnostic = replace(diagnostic, message=f"pass {step.name}: {diagnostic.message}")
-            raise LocatedError(diagnostic) from problem
+            raise LocatedError(diagnostic, exit_code(problem)) from problem
         for instrument in instruments:
             instrument.after(step, module)
 
 
-def verify_module(module: ModuleOp) -> None:
-    """Verify `module`; the LocatedError it raises knows the op, which xDSL's exception does not."""
+def verify_module(module: ModuleOp, exit_code: int = INPUT) -> None:
+    """Verify `module`; the LocatedError it raises knows the op, which xDSL's exception does not.
+
+    exit_code: whose fault it is, that of the input or that of a pass.
+    """
     try:
         module.verify()
     except Exception as problem:
-        raise LocatedError(at_op(first_invalid(module), str(problem))) from problem
+        raise LocatedError(at_op(first_invalid(module), str(problem)), exit_code) from problem

@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.element import element_type, integer_range, is_float, numpy_dtype
-from qcomp.dialects.hex_literal import array_of_hex, hex_text, prints_inline
+from qcomp.dialects.hex_literal import array_of_hex, hex_text, large_constant_form
 from qcomp.limits import MAX_SPLAT_BYTES
 
 INLINE_LIMIT = 16
@@ -175,10 +175,12 @@ class DataAttr(Data[ConstantData]):
 
 
 def print_payload(printer: Printer, data: ConstantData) -> None:
-    """Print `data` without its type: ``dense<...>`` when small or within `inline_constants`, else the digest."""
+    """Print `data` without its type: ``dense<...>`` when small or where `large_constants_as` says so."""
     if data.array.size <= INLINE_LIMIT:
         printer.print_string(f"dense<{_literal(data)}>")
-    elif prints_inline():
+    elif large_constant_form() == "first":
+        printer.print_string(f"dense<{_literal(ConstantData(data.array.reshape(-1)[0], data.element))}>")
+    elif large_constant_form() == "bytes":
         printer.print_string(f'dense<"{hex_text(data.array, data.element)}">')
     else:
         printer.print_string(f'"{data.digest}"')

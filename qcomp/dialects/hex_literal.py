@@ -11,7 +11,7 @@ import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -22,22 +22,24 @@ from qcomp.dialects.element import integer_range, is_integer, numpy_dtype
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 _PREFIX = "0x"
-_inline: ContextVar[bool] = ContextVar("inline_constants", default=False)
+LargeConstants = Literal["digest", "bytes", "first"]
+"""Large constants print by digest, as their bytes, or as their first element everywhere, which is another constant."""
+_form: ContextVar[LargeConstants] = ContextVar("large_constants", default="digest")
 
 
 @contextmanager
-def inline_constants(wanted: bool = True) -> Generator[None]:
-    """Within it, large constants are printed as their bytes instead of by digest, when `wanted`."""
-    token = _inline.set(wanted)
+def large_constants_as(form: LargeConstants) -> Generator[None]:
+    """Within it, large constants print in `form`."""
+    token = _form.set(form)
     try:
         yield
     finally:
-        _inline.reset(token)
+        _form.reset(token)
 
 
-def prints_inline() -> bool:
-    """Whether large constants are printed as their bytes."""
-    return _inline.get()
+def large_constant_form() -> LargeConstants:
+    """The form in which large constants print."""
+    return _form.get()
 
 
 def hex_text(array: Array, element: Attribute) -> str:

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantStore
 from qcomp.dialects.context import QcompContext, context
-from qcomp.dialects.hex_literal import inline_constants
+from qcomp.dialects.hex_literal import LargeConstants, large_constants_as
 from qcomp.dialects.parser import SourceParser
 from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
@@ -83,12 +83,12 @@ def check_version(module: ModuleOp, name: str) -> None:
 
 
 def print_text(
-    module: ModuleOp, *, locations: bool = True, generic: bool = False, inline: bool = False
+    module: ModuleOp, *, locations: bool = True, generic: bool = False, constants: LargeConstants = "digest"
 ) -> str:  # fmt: skip
-    """The text of `module`; large constants by digest, or `inline`. Raises QcompError when it nests too deeply."""
+    """The text of `module`, large `constants` in that form. Raises QcompError when it nests too deeply."""
     stream = StringIO()
     try:
-        with inline_constants(inline):
+        with large_constants_as(constants):
             Printer(stream=stream, print_debuginfo=locations, print_generic_format=generic).print_op(module)
     except RecursionError:
         raise QcompError("the module nests too deeply to be printed", code="print") from None
@@ -106,7 +106,7 @@ def save(module: ModuleOp, path: str | os.PathLike[str], *, inline_constants: bo
 
     target = Path(path)
     module.attributes[VERSION_ATTRIBUTE] = IntegerAttr(FORMAT_VERSION, i64)
-    text = print_text(module, inline=inline_constants)
+    text = print_text(module, constants="bytes" if inline_constants else "digest")
     constants = {} if inline_constants else sidecar.large_constants(module)
     beside = target.with_suffix(".safetensors")
     if constants:

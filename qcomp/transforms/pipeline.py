@@ -162,4 +162,6 @@ def check_module(module: ModuleOp, maker: str) -> None:
     except VerifyException as problem:
         text = f"{maker} a module that does not verify: {str(problem).splitlines()[0]}"
         culprit = first_invalid(module)
-        raise QcompError.at(culprit, text, code="verify") if culprit else QcompError(text, code="verify") from None
+        raise (
+            QcompError.at(culprit, text, code="broken-pass") if culprit else QcompError(text, code="broken-pass")
+        ) from None

@@ -79,7 +79,7 @@ def _run_mlir(block: Block, path: Path, namespace: dict[str, object]) -> None:
     from qcomp.dialects.text import parse_text, print_text
 
     for chunk in re.split(r"^// -----\s*$", block.body, flags=re.MULTILINE):
-        again = print_text(parse_text(chunk, context(), path.name), locations=False, inline=True)
+        again = print_text(parse_text(chunk, context(), path.name), locations=False, constants="bytes")
         parse_text(again, context(), path.name)
     if "name" in block.options:
         Path(block.options["name"]).write_text(block.body, encoding="utf-8")

@@ -73,7 +73,7 @@ def same_bits(left: ConstantData, right: ConstantData) -> bool:
 @given(constants())
 def test_constants_read_back_from_their_bytes(monkeypatch: pytest.MonkeyPatch, data: ConstantData):
     monkeypatch.setattr(constant, "INLINE_LIMIT", 0)
-    text = print_text(ModuleOp([], {"value": DataAttr(data)}), inline=True)
+    text = print_text(ModuleOp([], {"value": DataAttr(data)}), constants="bytes")
     found = parse_text(text, qcomp.context()).attributes["value"]
     assert isinstance(found, DataAttr) and found.data.type == data.type
     assert found.array.tobytes() == data.array.tobytes() and found.data.digest == data.digest

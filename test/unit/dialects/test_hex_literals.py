@@ -56,9 +56,9 @@ def test_the_form_is_that_of_mlir(payload: str, expected: Array | None):
 
 def test_bits_of_narrow_integers_are_cut_as_mlir_prints_them():
     module = parse_text(f"%a = nn.constant dense<[{'-1, ' * 19}-8]> : tensor<20xi4>\n", qcomp.context())
-    assert f'dense<"0x{"0F" * 19}08">' in print_text(module, inline=True)
+    assert f'dense<"0x{"0F" * 19}08">' in print_text(module, constants="bytes")
     flags = parse_text(f"%a = nn.constant dense<[{'false, ' * 17}true]> : tensor<18xi1>\n", qcomp.context())
-    assert 'dense<"0x000002">' in print_text(flags, inline=True)
+    assert 'dense<"0x000002">' in print_text(flags, constants="bytes")
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_a_saved_module_may_hold_its_constants(tmp_path: Path):
     text = (tmp_path / "net.mlir").read_text()
     assert text.count('dense<"0x') == 3, "the constant, scales and zero points"
     again = parse_text(text, qcomp.context())
-    assert again.is_structurally_equivalent(module) and print_text(again, inline=True) == text
+    assert again.is_structurally_equivalent(module) and print_text(again, constants="bytes") == text
 
 
 def test_xdsl_reads_the_same_bytes():
-    text = print_text(program(), inline=True, locations=False)
+    text = print_text(program(), constants="bytes", locations=False)
     payload = text[text.index('dense<"0x', text.index("nn.constant")) :].split("\n")[0]
     op = parse_text(f"%a = arith.constant {payload}\n", qcomp.context()).body.block.first_op
     assert isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr)
