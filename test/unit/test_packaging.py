@@ -33,23 +33,38 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_wheel_holds_only_the_package(tmp_path: Path) -> None:
-    """Built from a copy with the two links on top in place."""
-    copy = tmp_path / "copy"
+@pytest.fixture(scope="module")
+def source_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and of what builds it, with the two links on top in place."""
+    copy = tmp_path_factory.mktemp("source") / "copy"
     shutil.copytree(PACKAGE, copy / "qcomp", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     for name in ("dialects", "transforms"):
         (copy / name).symlink_to(f"qcomp/{name}")
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "out", "."]
-    subprocess.run(command, cwd=copy, check=True, capture_output=True)
-    (wheel,) = (copy / "out").glob("*.whl")
+    return copy
+
+
+def test_wheel_holds_only_the_package(source_copy: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."]
+    subprocess.run(command, cwd=source_copy, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name.split("/")[0].split("-")[0] for name in names} == {"qcomp"}
     package = {name for name in names if name.startswith("qcomp/")}
-    expected = {str(path.relative_to(copy)) for path in (copy / "qcomp").rglob("*") if path.is_file()}
-    assert package == expected
+    inside = [path for path in (source_copy / "qcomp").rglob("*") if path.is_file()]
+    assert package == {str(path.relative_to(source_copy)) for path in inside}
     assert "qcomp/py.typed" in package
+
+
+def test_editable_install_is_a_plain_path(source_copy: Path, tmp_path: Path) -> None:
+    """Editors and type checkers read a .pth file that holds a path; they don't run one that installs a finder."""
+    code = f"import setuptools.build_meta as backend; print(backend.build_editable({str(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", code], cwd=source_copy, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (pth,) = [name for name in archive.namelist() if name.endswith(".pth")]
+        assert archive.read(pth).decode().strip() == str(source_copy)
 
 
 def test_core_needs_xdsl_and_numpy_only() -> None:
