@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import quick_compiler
 import run_lines
 import shell
 
@@ -17,6 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("QCOMP_VERIFY_REWRITES", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the workers of pytest-xdist, which inherit the environment, share the compiler and its folder."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="qcomp-test-compiler-")
+        config.add_cleanup(folder.cleanup)
+        quick_compiler.install(Path(folder.name))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
