@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qcomp.backend.abi import write_abi_source
+from qcomp.backend.child import run_child
 from qcomp.errors import QcompError
 
 COMPILERS = ("gcc", "cc", "clang")
@@ -47,7 +48,7 @@ def build_library(folder: Path, sources: Sequence[str], output: str, opt_level: 
     # Names, not paths: the library is the same wherever the folder is.
     command = [*compiler, "-std=c99", f"-O{opt_level}", "-fPIC", "-shared", *_link_flags(), *sources, "-o", output]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        done = run_child(command, folder)
     except OSError as problem:
         raise QcompError(f"{compiler[0]} does not start: {problem.strerror}", code="no-compiler") from None
     if done.returncode != 0:

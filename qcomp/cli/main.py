@@ -22,6 +22,7 @@ from qcomp.cli.failures import (
     exit_code,
     write_reproducer,
 )
+from qcomp.cli.signals import ends_on_signals
 
 COMMANDS = ("compile", "run", "check", "compare", "bench", "passes", "targets")
 
@@ -59,6 +60,7 @@ def _offer_completion(parser: ArgumentParser) -> None:
         importlib.import_module("argcomplete").autocomplete(parser)
 
 
+@ends_on_signals
 def main(args: Sequence[str] | None = None) -> int:
     """Run `qcomp` with `args` (default: the command line). Returns the exit code: 0, or one of `failures`."""
     arguments = sys.argv[1:] if args is None else list(args)

@@ -32,6 +32,7 @@ from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
 from qcomp.cli.opt_arguments import add_arguments
 from qcomp.cli.pipeline import run_pipeline, verify_module
+from qcomp.cli.signals import ends_on_signals
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantData
 from qcomp.dialects.context import QcompContext, context
@@ -288,6 +289,7 @@ def _reproducer_pipeline(path: str | None) -> str:
     return first.removeprefix(REPRODUCER_HEADER)
 
 
+@ends_on_signals
 def main(args: Sequence[str] | None = None) -> int:
     """Run `qcomp-opt` with `args` (default: the command line). Returns the exit code: 0, or one of `failures`."""
     arguments = sys.argv[1:] if args is None else list(args)
