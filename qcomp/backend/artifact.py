@@ -22,7 +22,8 @@ from qcomp.backend.library import MOST_PLANS, Library, closed_error
 from qcomp.backend.manifest import FILE_NAME, Manifest, digest
 from qcomp.backend.report import Report, aligned, as_report, headline, html_table, summary_rows
 from qcomp.backend.target import TARGETS, find_target, runs_here
-from qcomp.dialects.dim import from_plain, substitute
+from qcomp.dialects.dim import substitute
+from qcomp.dialects.dim_json import from_plain
 from qcomp.errors import QcompError
 from qcomp.suggestions import did_you_mean
 

@@ -30,7 +30,8 @@ from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
 from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import assembler_weights, c_weights
-from qcomp.dialects.dim import substitute, symbols_of, to_plain
+from qcomp.dialects.dim import substitute, symbols_of
+from qcomp.dialects.dim_json import to_plain
 from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
 from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of

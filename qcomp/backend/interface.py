@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from qcomp.dialects.binding import Symbol, bind, check_ranges, check_sizes
-from qcomp.dialects.dim import from_plain, is_symbolic, substitute, symbols_of, to_plain
+from qcomp.dialects.dim import is_symbolic, substitute, symbols_of
+from qcomp.dialects.dim_json import from_plain, to_plain
+from qcomp.dialects.guard import Guard
 from qcomp.errors import QcompError
 from qcomp.frontend.pytree import Tree
 
@@ -55,7 +57,7 @@ class Interface:
     """Inputs and outputs in order. in_tree: the structure of (args, kwargs); out_tree: that of the result.
 
     The last outputs are the values of the inputs that the model writes; `written` has the positions of these inputs.
-    symbols: the sizes that calls choose, in order; conditions: expressions over them that must not be negative.
+    symbols: the sizes that calls choose, in order; conditions: what must hold for them beside their ranges.
     """
 
     inputs: tuple[Port, ...]
@@ -64,7 +66,7 @@ class Interface:
     out_tree: Tree
     written: tuple[int, ...] = ()
     symbols: tuple[Symbol, ...] = ()
-    conditions: tuple[int, ...] = ()
+    conditions: tuple[Guard, ...] = ()
 
     def bind(self, inputs: Sequence[Array]) -> dict[str, int]:
         """The sizes of the symbols for `inputs`. Raises QcompError for shapes that do not fit, naming the place."""
@@ -89,7 +91,7 @@ class Interface:
         """Sizes of all symbols: `wanted` where the ranges and conditions allow it, else the nearest larger that do."""
         for size in range(wanted, wanted + 64):
             sizes = {s.name: max(s.low, size if s.high is None else min(size, s.high)) for s in self.symbols}
-            if all(substitute(condition, sizes) >= 0 for condition in self.conditions):
+            if all(guard.holds(sizes) for guard in self.conditions):
                 return sizes
         raise QcompError("the program works for no small sizes", code="input")
 
@@ -121,7 +123,7 @@ class Interface:
         found: dict[str, Any] = {**ports, **trees, "written": list(self.written)}
         if self.symbols:
             found["symbols"] = [asdict(symbol) for symbol in self.symbols]
-            found["conditions"] = [to_plain(size) for size in self.conditions]
+            found["conditions"] = [guard.to_json() for guard in self.conditions]
         return found
 
     @staticmethod
@@ -130,7 +132,7 @@ class Interface:
         inputs, outputs = (tuple(map(_port, data[name])) for name in ("inputs", "outputs"))
         written = tuple(_integer(position) for position in data.get("written", ()))
         symbols = tuple(map(_symbol, data.get("symbols", ())))
-        conditions = tuple(map(from_plain, data.get("conditions", ())))
+        conditions = tuple(map(Guard.from_json, data.get("conditions", ())))
         trees = Tree.load(data["in_tree"]), Tree.load(data["out_tree"])
         found = Interface(inputs, outputs, *trees, written, symbols, conditions)
         found._check()
@@ -140,7 +142,8 @@ class Interface:
         """Raise ValueError unless the parts fit together."""
         counts = (self.in_tree.count(), self.out_tree.count() + len(self.written))
         nests = [child.kind for child in self.in_tree.children]
-        sizes = [*self.conditions, *(size for port in (*self.inputs, *self.outputs) for size in port.shape)]
+        sizes = [size for port in (*self.inputs, *self.outputs) for size in port.shape]
+        sizes += [guard.size for guard in self.conditions]
         names = [symbol.name for symbol in self.symbols]
         good = (
             counts == (len(self.inputs), len(self.outputs))

@@ -14,7 +14,8 @@ from qcomp.backend.abi import abi_text, canonical_digest
 from qcomp.backend.folder import was_interrupted
 from qcomp.backend.interface import Interface
 from qcomp.backend.report import Quantization
-from qcomp.dialects.dim import from_plain, is_symbolic, symbols_of, to_plain
+from qcomp.dialects.dim import is_symbolic, symbols_of
+from qcomp.dialects.dim_json import from_plain, to_plain
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_MANIFEST_BYTES
 from qcomp.reading import open_regular, read_bytes

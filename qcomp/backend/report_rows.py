@@ -14,7 +14,7 @@ from qcomp.backend.marks import unmarked
 from qcomp.backend.reasons import Reasons
 from qcomp.backend.report import OpRow
 from qcomp.dialects import nn
-from qcomp.dialects.dim import to_plain
+from qcomp.dialects.dim_json import to_plain
 from qcomp.dialects.element import is_float, numpy_dtype
 from qcomp.dialects.location import module_path, source_line
 from qcomp.dialects.nn.base import tensor

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from qcomp.dialects.dim import Dim, bounds, substitute, symbols_of
+from qcomp.dialects.dim import Dim, substitute, symbols_of
+from qcomp.dialects.guard import Guard
 from qcomp.errors import QcompError
 
 UNKNOWN = -(2**63)
@@ -114,23 +115,16 @@ def can_bind(wanted: Sequence[Sequence[int]]) -> set[str]:
     return known
 
 
-def never_negative(sizes: Sequence[int], symbols: Sequence[Symbol]) -> list[int]:
-    """Those of `sizes` that the ranges of `symbols` do not show to be 0 or more."""
-    ranges = symbol_ranges(symbols)
-    return [size for size in dict.fromkeys(sizes) if isinstance(size, Dim) and bounds(size, ranges)[0] < 0]
-
-
 def symbol_ranges(symbols: Sequence[Symbol]) -> dict[str, tuple[float, float]]:
     """The least and the largest size of symbols by name, as `bounds` takes them."""
     return {symbol.name: (symbol.low, inf if symbol.high is None else symbol.high) for symbol in symbols}
 
 
-def check_sizes(conditions: Sequence[int], values: Mapping[str, int]) -> None:
-    """Raise QcompError when one of `conditions` is negative: an op then has no result of that size."""
+def check_sizes(conditions: Sequence[Guard], values: Mapping[str, int]) -> None:
+    """Raise QcompError when sizes of all symbols violate one of `conditions`: the program means nothing for them."""
     for condition in conditions:
-        if substitute(condition, values) < 0:
-            sizes = ", ".join(f"{name} = {values[name]}" for name in symbols_of([condition]))
-            raise QcompError(f"the program does not work for {sizes}: {condition} must not be negative", code="input")
+        if not condition.holds(values):
+            raise QcompError(condition.problem(values), code="input")
 
 
 def _text(sizes: Shape) -> str:

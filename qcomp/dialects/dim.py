@@ -13,11 +13,12 @@ floordiv. Equal polynomials are equal objects; two ways to write one floordiv ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
-from math import gcd, inf
+from math import gcd
 from operator import index
-from typing import Any, cast
+from typing import Protocol, cast
 
 from qcomp.errors import QcompError
 
@@ -38,8 +39,8 @@ class Call:
 
     def __str__(self) -> str:
         first, second = self.args
-        if self.name == "floordiv":
-            return f"{_wrapped(first)} floordiv {_wrapped(second)}"
+        if self.name in ("floordiv", "mod"):
+            return f"{_wrapped(first)} {self.name} {_wrapped(second)}"
         return f"{self.name}({first}, {second})"
 
 
@@ -69,7 +70,8 @@ class Dim:
         for monomial, factor in self.terms:
             size = "" if abs(factor) == 1 and monomial else str(abs(factor))
             atoms = [
-                f"({atom})" if isinstance(atom, Call) and atom.name == "floordiv" else str(atom) for atom in monomial
+                f"({atom})" if isinstance(atom, Call) and atom.name in ("floordiv", "mod") else str(atom)
+                for atom in monomial
             ]
             sign = ("- " if factor < 0 else "+ ") if text else ("-" if factor < 0 else "")
             text += (" " if text else "") + sign + " * ".join([size] * bool(size) + atoms)
@@ -134,13 +136,13 @@ class Dim:
         return self._compare(other, ">=")
 
     def _compare(self, other: int, sign: str) -> bool:
-        low, high = bounds(self - other)
-        yes, no = {
-            "<": (high < 0, low >= 0), "<=": (high <= 0, low > 0),
-            ">": (low > 0, high <= 0), ">=": (low >= 0, high < 0),
-        }[sign]  # fmt: skip
-        if yes or no:
-            return yes
+        # At least 0 is asked, of `size`; the answer for the others is the opposite.
+        size = self - other if sign in (">=", "<") else other - self
+        low, high = bounds(size)
+        asked = DECIDER.get() if low < 0 <= high else None
+        answer = (low >= 0) if low >= 0 or high < 0 else asked.at_least_0(size) if asked is not None else None
+        if answer is not None:
+            return answer == (sign in (">=", "<="))
         raise QcompError(f"whether {self} {sign} {other} depends on the sizes", code=UNDECIDED, hint=FIX)
 
     def __bool__(self) -> bool:
@@ -159,6 +161,18 @@ class Dim:
 
     def __rtruediv__(self, other: float) -> float:
         return other / self.__index__()
+
+
+class Decider(Protocol):
+    """Answers what intervals leave open: see `qcomp.dialects.facts`."""
+
+    def at_least_0(self, size: int) -> bool | None:
+        """Whether `size` is never negative; None when that is not known."""
+        ...
+
+
+DECIDER: ContextVar[Decider | None] = ContextVar("DECIDER", default=None)
+"""Who is asked by comparisons that depend on the sizes."""
 
 
 def symbol(name: str) -> int:
@@ -204,39 +218,9 @@ def bounds(size: int, symbols: Mapping[str, tuple[float, float]] | None = None) 
     """An interval that holds `size`; `symbols` gives those of symbols, by default 0 and more."""
     if not isinstance(size, Dim):
         return size, size
-    low = high = 0.0
-    for monomial, factor in size.terms:
-        ends = (float(factor), float(factor))
-        for atom in monomial:
-            ends = _span(_times(a, b) for a in ends for b in _atom_bounds(atom, symbols))
-        low, high = low + ends[0], high + ends[1]
-    return low, high
+    from qcomp.dialects.intervals import interval
 
-
-def _atom_bounds(atom: Atom, symbols: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
-    if isinstance(atom, str):
-        return symbols.get(atom, (0, inf)) if symbols else (0, inf)
-    (a, b), (c, d) = (bounds(arg, symbols) for arg in atom.args)
-    if atom.name == "max":
-        return max(a, c), max(b, d)
-    if atom.name == "min":
-        return min(a, c), min(b, d)
-    if c <= 0:
-        return -inf, inf
-    return _span(
-        top if abs(top) == inf else top // under if under != inf else (-1.0 if top < 0 else 0.0)
-        for top in (a, b)
-        for under in (c, d)
-    )
-
-
-def _span(values: Iterable[float]) -> tuple[float, float]:
-    found = list(values)
-    return min(found), max(found)
-
-
-def _times(a: float, b: float) -> float:
-    return 0.0 if a == 0 or b == 0 else a * b
+    return interval(cast(int, size), symbols)
 
 
 def floor_divide(size: int, by: int) -> int:
@@ -265,6 +249,9 @@ def _small_quotient(size: Dim, by: int) -> int:
     if common > 1:
         terms = {monomial: factor // common for monomial, factor in size.terms}
         return floor_divide(_from(terms), by // common)
+    if 2 * size.terms[0][1] > by:
+        # floor(x / b) is -ceil(-x / b): one form for both spellings of a size rounded up, with small factors.
+        return -floor_divide(by - 1 - cast(int, size), by)
     ((atom, *others), factor), *constant = size.terms
     plain = factor == 1 and not others and len(constant) <= 1 and not any(monomial for monomial, _ in constant)
     if plain and isinstance(atom, Call) and atom.name == "floordiv" and not isinstance(atom.args[1], Dim):
@@ -374,30 +361,3 @@ def _rank(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
 def _wrapped(size: int) -> str:
     single = not isinstance(size, Dim) or (len(size.terms) == 1 and size.terms[0] == ((str(size),), 1))
     return str(size) if single and str(size)[0] != "-" else f"({size})"
-
-
-def to_plain(size: int) -> object:
-    """`size` as plain data for JSON: an int, or a list of [factor, atoms]."""
-    if not isinstance(size, Dim):
-        return size
-    return [[factor, [_plain_atom(atom) for atom in monomial]] for monomial, factor in size.terms]
-
-
-def _plain_atom(atom: Atom) -> object:
-    return atom if isinstance(atom, str) else [atom.name, *map(to_plain, atom.args)]
-
-
-def from_plain(data: Any) -> int:
-    """What `to_plain` gave. Raises TypeError, ValueError or KeyError for anything else."""
-    if type(data) is int:
-        return data
-    if not isinstance(data, list) or not data or not all(isinstance(atoms, list) for _, atoms in data):
-        raise TypeError("a size is a whole number or a list of terms")
-    total = 0
-    for factor, atoms in data:
-        term = from_plain(factor)
-        for atom in atoms:
-            known = symbol(atom) if isinstance(atom, str) else FUNCTIONS[atom[0]](*map(from_plain, atom[1:]))
-            term = known * term
-        total = term + total
-    return total

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Symbolic sizes in the IR: ``#nn.dims`` in types, ``#nn.dim`` as a number of an op, ``#nn.symbol`` on functions.
+"""Symbolic sizes in the IR: ``#nn.dims`` in types, ``#nn.dim`` as a number of an op, symbols and guards on functions.
 
     func.func @main(%x: tensor<?x?x128xf32, #nn.dims<[b, 2 * s + 1, 128]>>)
-        attributes {nn.symbols = [#nn.symbol<b, 0, 64>, #nn.symbol<s, 1>]}
+        attributes {nn.symbols = [#nn.symbol<b, 0, 64>, #nn.symbol<s, 1>], nn.guards = [#nn.guard<s mod 4 ne 1>]}
 
 A type with symbolic dimensions is ``?`` there and says in its encoding (a memref: in its layout, which is row-major)
 what they are; ``?`` in the encoding is a dimension that is not known.
@@ -35,12 +35,18 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from qcomp.dialects.binding import Symbol
-from qcomp.dialects.dim import FUNCTIONS, Call, Dim, bounds, is_symbolic, symbol
+from qcomp.dialects.dim import FUNCTIONS, Call, Dim, bounds, is_symbolic, symbol, symbols_of
+from qcomp.dialects.guard import Guard, compare
+from qcomp.errors import QcompError
 from qcomp.limits import MAX_SIZE_NESTING
 
 Shape = tuple[int, ...]
 SYMBOLS = "nn.symbols"
 """On a function: its symbols with their ranges, in the order in which compiled code takes them."""
+GUARDS = "nn.guards"
+"""On a function: what must hold for the sizes of its symbols, beside the ranges. Calls are checked."""
+COMPARISONS = {"eq": "==", "ne": "!=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+"""The comparisons of guards, by their words in text."""
 
 
 @irdl_attr_definition
@@ -116,6 +122,40 @@ class SymbolAttr(Data[Symbol]):
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")
+
+
+@irdl_attr_definition
+class GuardAttr(Data[Guard]):
+    """A condition on sizes: ``#nn.guard<s mod 4 eq 0>``, ``#nn.guard<s ge 2 * b, "model.py:12">``.
+
+    The comparisons are eq, ne, ge, gt, le and lt, the note says where it comes from. ``max`` means "or", ``min`` "and",
+    of sizes that must be 0 or more.
+    """
+
+    name = "nn.guard"
+
+    def verify(self) -> None:
+        _check_numbers(self.data.size)
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Guard:
+        with parser.in_angle_brackets():
+            left = _parse_sum(parser)
+            word = next((word for word in COMPARISONS if parser.parse_optional_keyword(word) is not None), None)
+            if word is None:
+                parser.raise_error(f"a guard compares by {', '.join(COMPARISONS)}")
+            right = _parse_sum(parser)
+            note = parser.parse_str_literal() if parser.parse_optional_punctuation(",") is not None else ""
+            return compare(left, COMPARISONS[word], right, note)
+
+    def print_parameter(self, printer: Printer) -> None:
+        words = {sign: word for word, sign in COMPARISONS.items()}
+        left, right = self.data.sides()
+        printer.print_string(f"<{left} {words[self.data.relation]} {right}")
+        if self.data.note:
+            printer.print_string(", ")
+            printer.print_string_literal(self.data.note)
+        printer.print_string(">")
 
 
 _LARGEST = (1 << 63) - 1
@@ -205,6 +245,27 @@ def largest_size(size: int, op: Operation) -> float:
         found = found.parent_op()
     symbols = [] if found is None else declared_symbols(found)
     return bounds(size, {item.name: (item.low, inf if item.high is None else item.high) for item in symbols})[1]
+
+
+def declared_guards(func: Operation) -> list[Guard]:
+    """The guards of a function in order. Raises QcompError for one about a symbol that the function does not have."""
+    given = func.attributes.get(GUARDS)
+    items = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+    guards = [item.data for item in items if isinstance(item, GuardAttr)]
+    names = {symbol.name for symbol in declared_symbols(func)} if guards else set[str]()
+    for guard in guards:
+        unknown = [name for name in symbols_of([guard.size]) if name not in names]
+        if unknown:
+            raise QcompError.at(func, f"the guard {guard} is about {unknown[0]}, no symbol of it", code="dynamic-shape")
+    return guards
+
+
+def declare_guards(func: Operation, guards: Sequence[Guard]) -> None:
+    """Give a function these guards."""
+    if guards:
+        func.attributes[GUARDS] = ArrayAttr([GuardAttr(item) for item in guards])
+    else:
+        func.attributes.pop(GUARDS, None)
 
 
 def declare_symbols(func: Operation, symbols: Sequence[Symbol]) -> None:

@@ -15,7 +15,9 @@ from qcomp.dialects.binding import Symbol
 from qcomp.dialects.dim import is_symbolic, substitute
 from qcomp.dialects.dims import (
     DimAttr,
+    declare_guards,
     declare_symbols,
+    declared_guards,
     declared_symbols,
     has_symbols,
     memref_of,
@@ -23,6 +25,7 @@ from qcomp.dialects.dims import (
     sizes_of,
     tensor_of,
 )
+from qcomp.dialects.guard import Guard
 from qcomp.errors import QcompError
 
 
@@ -65,7 +68,21 @@ def _operation(op: Operation, values: Mapping[str, int], known: dict[Attribute, 
             problem = symbol.check(values[symbol.name]) if symbol.name in values else None
             if problem:
                 raise QcompError.at(op, problem, code="dynamic-shape")
+        guards = _guards(op, values)
         declare_symbols(op, [symbol for symbol in declared_symbols(op) if symbol.name not in values])
+        declare_guards(op, guards)
+
+
+def _guards(func: FuncOp, values: Mapping[str, int]) -> list[Guard]:
+    """What is left to check for the other symbols."""
+    left: list[Guard] = []
+    for guard in declared_guards(func):
+        known = guard.at(values).known()
+        if known is False:
+            raise QcompError.at(func, guard.problem(values), code="dynamic-shape")
+        if known is None:
+            left.append(guard.at(values))
+    return left
 
 
 def _retype(op: Operation, value: SSAValue, values: Mapping[str, int], known: dict[Attribute, Attribute]) -> None:

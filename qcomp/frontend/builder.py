@@ -16,6 +16,7 @@ from qcomp.dialects.constant import ConstantData, DataAttr
 from qcomp.dialects.dim import is_symbolic, substitute
 from qcomp.dialects.dims import sizes_of, tensor_of
 from qcomp.dialects.element import element_type, is_float, numpy_dtype
+from qcomp.dialects.facts import Assumptions
 from qcomp.dialects.location import location
 from qcomp.dialects.nn import AddOp, CastOp, ConstantOp, DimValueOp, DivOp, ExpandOp, MulOp, RsqrtOp, SqrtOp
 from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
@@ -107,6 +108,8 @@ class Builder:
     place: LocationAttr | None = None
     bindable: frozenset[str] = frozenset()
     """The symbols that the shapes of the inputs give."""
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """What is known of sizes; see `qcomp.frontend.size_facts`."""
     shared: dict[object, object] = field(default_factory=dict[object, object])
     """What handlers keep so that equal things become one: encodings by sharing group, constants seen as codes."""
     _constants: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
@@ -122,8 +125,8 @@ class Builder:
     def nested(self, graph: Graph, block: Block) -> Builder:
         """A builder of a subgraph."""
         inner = Builder(
-            graph, block, self.symbols, bindable=self.bindable, shared=self.shared, outer=self,
-            import_body=self.import_body,
+            graph, block, self.symbols, bindable=self.bindable, assumptions=self.assumptions, shared=self.shared,
+            outer=self, import_body=self.import_body,
         )  # fmt: skip
         inner._constants = dict(self._constants)
         return inner

@@ -14,8 +14,10 @@ from torch.fx import Node as FxNode
 
 from qcomp.errors import QcompError
 from qcomp.frontend.fx_graph import FxReader
+from qcomp.frontend.fx_guards import environment, example_sizes, placed
 from qcomp.frontend.fx_values import VMAP_TARGETS, convert_tree, target_name, tensor_data
 from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange
+from qcomp.frontend.guard_text import input_sources, read_guards
 from qcomp.frontend.pytree import Tree
 
 _CONSTANTS = {
@@ -48,6 +50,9 @@ def read_exported_program(program: ExportedProgram) -> Graph:
             raise QcompError(f"an exported program with a {node.op} node is not supported", code="unsupported-op")
     outputs, mutations = _outputs(program, results)
     in_tree, out_tree, names = _structure(program)
+    texts = cast("list[str]", getattr(program, "_guards_code", None) or [])
+    known = environment(program.graph_module)
+    read = read_guards([(text, "") for text in texts], input_sources(inputs, reader.values, in_tree, names))
     return Graph(
         inputs=tuple(inputs),
         outputs=outputs,
@@ -56,6 +61,8 @@ def read_exported_program(program: ExportedProgram) -> Graph:
         constants=constants,
         mutations=mutations,
         ranges=_ranges(program),
+        guards=placed(read, known),
+        example=example_sizes(known),
         in_tree=in_tree,
         out_tree=out_tree,
         argument_names=names,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from qcomp.dialects.guard import Guard
 from qcomp.frontend.pytree import Tree
 from qcomp.frontend.symbols import Dim, Expr
 from qcomp.frontend.tensor_data import FloatArray, IntArray, TensorData
@@ -196,6 +197,10 @@ class Graph:
     mutations: tuple[Mutation, ...] = ()
     observers: Mapping[str, Observer] = field(default_factory=dict[str, Observer])
     ranges: Mapping[str, SymbolRange] = field(default_factory=dict[str, SymbolRange])
+    guards: tuple[Guard, ...] = ()
+    """What the export took for granted about sizes, such as the side of a branch."""
+    example: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The sizes of symbols that the program was exported with."""
     in_tree: Tree | None = None
     out_tree: Tree | None = None
     argument_names: tuple[str, ...] = ()

@@ -20,8 +20,9 @@ from xdsl.utils.exceptions import VerifyException
 from qcomp.dialects.binding import Symbol, can_bind
 from qcomp.dialects.constant import ConstantData, DataAttr
 from qcomp.dialects.dim import symbols_of
-from qcomp.dialects.dims import declare_symbols, sizes_of, tensor_of
+from qcomp.dialects.dims import declare_guards, declare_symbols, sizes_of, tensor_of
 from qcomp.dialects.element import element_type
+from qcomp.dialects.facts import deciding, independent
 from qcomp.dialects.location import location
 from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
@@ -35,6 +36,8 @@ from qcomp.frontend.ops import HANDLERS
 from qcomp.frontend.ops.complexes import complex_handler
 from qcomp.frontend.ops.table import hint_for
 from qcomp.frontend.pytree import Tree
+from qcomp.frontend.size_equations import Equal, solve_guards
+from qcomp.frontend.size_facts import agree, assumptions_of
 from qcomp.frontend.specialize import symbol_of
 from qcomp.frontend.symbols import Expr, Number
 from qcomp.refusals import Refusal, refusal_error
@@ -42,7 +45,7 @@ from qcomp.refusals import Refusal, refusal_error
 
 def import_graph(graph: Graph, symbols: Mapping[str, int] | None = None) -> ModuleOp:
     """The module of `graph`; `symbols` fixes symbolic sizes. Raises QcompError listing everything unsupported."""
-    work = _Importer(graph, dict(symbols or {}))
+    work = _imported(graph, symbols)
     if work.refusals:
         raise refusal_error(work.refusals)
     return work.module()
@@ -54,19 +57,33 @@ def import_supported(graph: Graph, symbols: Mapping[str, int] | None = None) -> 
     Where there is such, the module is a stand-in that computes the rest: what a refused op would have given is an
     argument, what nobody reads a result.
     """
-    work = _Importer(graph, dict(symbols or {}))
+    work = _imported(graph, symbols)
     return (work.stand_in_module() if work.refusals else work.module()), work.refusals
 
 
 def list_refusals(graph: Graph, symbols: Mapping[str, int] | None = None) -> list[Refusal]:
     """Everything in `graph` that cannot be imported; empty when `import_graph` succeeds."""
-    return _Importer(graph, dict(symbols or {})).refusals
+    return _imported(graph, symbols).refusals
+
+
+def _imported(graph: Graph, symbols: Mapping[str, int] | None) -> _Importer:
+    """The ops of `graph` imported; from the start where an op makes two sizes equal, which then have one form."""
+    fixed = dict(symbols or {})
+    graph = solve_guards(graph, fixed)
+    for _ in range(MAX_RESTARTS):
+        try:
+            return _Importer(graph, fixed)
+        except Equal as found:
+            graph = solve_guards(graph, fixed, [found.guard])
+    raise QcompError("the sizes of the program are too many that have to be equal", code="dynamic-shape")
 
 
 # Faults of the file, not of an op: reading a weight found them.
 _FATAL = ("archive-bomb", "malformed-pt2", "malformed-tensor", "missing-record", "pickled")
 
 
+MAX_RESTARTS = 64
+"""Each makes two sizes one."""
 MAX_INPUTS, MAX_STAND_INS = 8192, 2000
 """A block takes time quadratic in its arguments."""
 
@@ -85,7 +102,11 @@ class _Importer:
         self.refusals: list[Refusal] = []
         if len(graph.inputs) > MAX_INPUTS:
             raise QcompError(f"the program takes {len(graph.inputs)} inputs, at most {MAX_INPUTS} are supported")
-        self.builder: Builder = Builder(graph, Block(), cast("dict[str, Number]", symbols), bindable=_bindable(graph))
+        bindable = _bindable(graph)
+        self.builder: Builder = Builder(
+            graph, Block(), cast("dict[str, Number]", symbols), bindable=bindable,
+            assumptions=assumptions_of(graph, bindable, symbols),
+        )  # fmt: skip
         self.builder.import_body = self._body
         self.functional: Functional = functionalize(graph)
         self._unknown: set[str] = set()
@@ -94,10 +115,11 @@ class _Importer:
         self._locations: dict[str, Location] = {}
         for reason, hint, node in self.functional.problems:
             self._refuse(node, reason, hint)
-        self._arguments()
-        self._states()
-        for pure in self.functional.nodes:
-            self._node(pure)
+        with deciding(self.builder.assumptions):
+            self._arguments()
+            self._states()
+            for pure in self.functional.nodes:
+                self._node(pure)
         for value in self.functional.outputs:
             if isinstance(value, Ref) and self.builder.is_complex(value.name):
                 self._refuse(Node(value.name, "output", (), ()), "complex outputs are not supported", _RETURN_PARTS)
@@ -184,6 +206,7 @@ class _Importer:
             self._unknown.update(node.results())
             return
         self.builder.place = attribute_location(where)
+        self.builder.assumptions.place = f"{node.target} at {where}" if str(where) else node.target
         try:
             self._bind(pure, self._results(pure))
         except QcompError as error:
@@ -276,7 +299,8 @@ class _Importer:
             bind_result_sizes(self.builder, meta, value)
             expected = self._type(meta, name)
             found = storage_type(tensor_type(value))
-            if found != expected:
+            same = found.element_type == expected.element_type
+            if found != expected and not (same and agree(self.builder, sizes_of(found), sizes_of(expected))):
                 raise QcompError(f"result {name} was inferred as {found}, the export says {expected}")
 
     def _stand_in(self, node: Node) -> None:
@@ -327,7 +351,9 @@ class _Importer:
             arg_attrs=self._argument_attributes(),
             res_attrs=ArrayAttr([*_names(_result_names(out_tree)), *extra]),
         )  # fmt: skip
-        declare_symbols(main, self._symbols(kinds[0]))
+        symbols = self._symbols(kinds[0])
+        declare_symbols(main, symbols)
+        declare_guards(main, independent(symbols, builder.assumptions.guards))
         main.attributes["nn.in_tree"] = StringAttr(in_tree.dump())
         main.attributes["nn.out_tree"] = StringAttr(out_tree.dump())
         module = ModuleOp([main])

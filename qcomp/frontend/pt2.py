@@ -13,7 +13,8 @@ from qcomp.errors import QcompError
 from qcomp.frontend.archive import Archive
 from qcomp.frontend.checked_json import as_int, as_list, as_object, as_text, as_union, malformed
 from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange
-from qcomp.frontend.pt2_graph import read_argument, read_nodes, read_values
+from qcomp.frontend.guard_text import input_sources, read_guards
+from qcomp.frontend.pt2_graph import read_argument, read_example, read_nodes, read_values
 from qcomp.frontend.pt2_tensors import Payloads
 from qcomp.frontend.pytree import Tree, parse_treespec
 
@@ -73,6 +74,7 @@ def _program(program: dict[str, object], payloads: Payloads) -> Graph:
     inputs, constants = _inputs(body, signature, payloads)
     outputs, mutations = _outputs(body, signature)
     in_tree, out_tree, names = _structure(module)
+    texts = [(as_text(text, "guard"), "") for text in as_list(program.get("guards_code", []), "guards_code")]
     return Graph(
         inputs=inputs,
         outputs=outputs,
@@ -81,6 +83,8 @@ def _program(program: dict[str, object], payloads: Payloads) -> Graph:
         constants=constants,
         mutations=mutations,
         ranges=_ranges(program),
+        guards=read_guards(texts, input_sources(inputs, values, in_tree, names)),
+        example=read_example(body),
         in_tree=in_tree,
         out_tree=out_tree,
         argument_names=names,

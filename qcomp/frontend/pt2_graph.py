@@ -125,6 +125,20 @@ def read_values(body: dict[str, object]) -> dict[str, Meta]:
     return values
 
 
+def read_example(body: dict[str, object]) -> dict[str, int]:
+    """The sizes of symbols in the example that the program was exported with, as tensors hint at them."""
+    found = dict[str, int]()
+    for name, entry in as_object(body.get("tensor_values"), "tensor_values").items():
+        for size in as_list(as_object(entry, name).get("sizes"), "sizes"):
+            kind, content = as_union(size, "size")
+            hint = as_object(content, "size").get("hint") if kind == "as_expr" else None
+            number = cast("dict[str, object]", hint).get("as_int") if isinstance(hint, dict) else None
+            expression = parse_expr(as_text(as_object(content, "size").get("expr_str"), "size")) if hint else None
+            if isinstance(expression, Expr) and expression.op == "symbol" and type(number) is int:
+                found.setdefault(str(expression), number)
+    return found
+
+
 def read_nodes(body: dict[str, object], depth: int = 0) -> tuple[Node, ...]:
     """The nodes of a graph, in order."""
     return tuple(_node(as_object(entry, "node"), depth) for entry in as_list(body.get("nodes"), "nodes"))

@@ -81,11 +81,13 @@ def parse_expr(text: str) -> Expr | Number:
     """The expression written in `text`. Raises QcompError for anything outside the known functions."""
     if len(text) > MAX_TEXT:
         raise QcompError(f"symbolic size of {len(text)} characters is too long", code="malformed-pt2")
-    return _Parser(text).parse()
+    return Parser(text).parse()
 
 
-class _Parser:
-    """Precedence climbing over the tokens of one expression."""
+class Parser:
+    """Precedence climbing over the tokens of one expression. Subclasses read other atoms."""
+
+    token_pattern = _TOKEN
 
     def __init__(self, text: str):
         self.text = text
@@ -98,7 +100,7 @@ class _Parser:
         return QcompError(f"cannot read symbolic size {self.text[:80]!r}", code="malformed-pt2")
 
     def advance(self) -> None:
-        match = _TOKEN.match(self.text, self.position)
+        match = self.token_pattern.match(self.text, self.position)
         if match is None:
             if self.text[self.position :].strip():
                 raise self.fail()
@@ -130,18 +132,18 @@ class _Parser:
                 raise self.fail()
             self.advance()
             right = self.binary(inner)
-            left = _make("add", left, _make("mul", -1, right)) if operation == "sub" else _make(operation, left, right)
+            left = make("add", left, make("mul", -1, right)) if operation == "sub" else make(operation, left, right)
         self.depth -= 1
         return left
 
     def unary(self) -> Expr | Number:
         if self.token == "-" and self.kind == "mark":
             self.advance()
-            return _make("mul", -1, self.binary(2))
+            return make("mul", -1, self.binary(2))
         base = self.atom()
         if self.token == "**":
             self.advance()
-            return _make("pow", base, self.binary(2))
+            return make("pow", base, self.binary(2))
         return base
 
     def atom(self) -> Expr | Number:
@@ -150,7 +152,7 @@ class _Parser:
         if kind == "number":
             return int(token) if token.isdigit() and len(token) <= 20 else float(token)
         if kind == "mark" and token == "(":
-            inner = self.binary(0)
+            inner = self.nested()
             self.expect(")")
             return inner
         if kind != "name":
@@ -158,6 +160,10 @@ class _Parser:
         if self.token == "(":
             return self.call(token)
         return _CONSTANTS[token] if token in _CONSTANTS else symbol(token)
+
+    def nested(self) -> Expr | Number:
+        """What stands in parentheses, or is an argument."""
+        return self.binary(0)
 
     def call(self, name: str) -> Expr | Number:
         if name in ("Symbol", "Float"):
@@ -167,7 +173,7 @@ class _Parser:
             return arguments[0]
         if name not in _FUNCTIONS or not arguments:
             raise QcompError(f"symbolic size uses {name[:40]!r}, which qcomp does not know", code="unsupported-symbol")
-        return _make(_FUNCTIONS[name], *arguments)
+        return make(_FUNCTIONS[name], *arguments)
 
     def named(self, name: str) -> Expr | Number:
         """``Symbol('s0', assumptions...)`` or ``Float('1.5', precision=53)``."""
@@ -203,7 +209,7 @@ class _Parser:
         self.expect("(")
         found: list[Expr | Number] = []
         while self.token != ")":
-            found.append(self.binary(0))
+            found.append(self.nested())
             if self.token == "," and self.kind == "mark":
                 self.advance()
             elif self.token != ")":
@@ -212,7 +218,7 @@ class _Parser:
         return found
 
 
-def _make(operation: str, *args: Expr | Number) -> Expr | Number:
+def make(operation: str, *args: Expr | Number) -> Expr | Number:
     """`operation` on `args`, folded when all are numbers."""
     expression = Expr(operation, args)
     if any(isinstance(arg, Expr) for arg in args):

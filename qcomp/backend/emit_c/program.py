@@ -23,7 +23,8 @@ from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
 from qcomp.dialects.binding import Symbol
 from qcomp.dialects.constant import Array, DataAttr
-from qcomp.dialects.dim import Dim, symbols_of, to_plain
+from qcomp.dialects.dim import Dim, symbols_of
+from qcomp.dialects.dim_json import to_plain
 from qcomp.dialects.dims import declared_symbols, sizes_of
 from qcomp.dialects.location import describe
 from qcomp.dialects.state import STATE, marked

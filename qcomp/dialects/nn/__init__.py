@@ -4,7 +4,7 @@
 from xdsl.ir import Dialect
 
 from qcomp.dialects.constant import DataAttr
-from qcomp.dialects.dims import DimAttr, DimsAttr, SymbolAttr
+from qcomp.dialects.dims import DimAttr, DimsAttr, GuardAttr, SymbolAttr
 from qcomp.dialects.nn.base import ActivationAttr, ClampAttr, NNOp, ReluAttr
 from qcomp.dialects.nn.constant import ConstantOp
 from qcomp.dialects.nn.contraction import (
@@ -124,7 +124,7 @@ Nn = Dialect(
         GridSampleOp, *SYMBOLIC, DynamicLinearOp,
         *FUNCTIONS, *INDEXING,
     ],
-    [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr],
+    [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr, GuardAttr],
 )  # fmt: skip
 
 __all__ = [

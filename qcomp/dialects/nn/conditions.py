@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What must hold for the sizes of a program's symbols: expressions that must not be negative.
+"""What must hold for the sizes of a program's symbols: its guards, and expressions that must not be negative.
 
 Verifiers let pass what some sizes satisfy, such as a slice from ``s - 1`` on; these are the conditions on the sizes.
 """
@@ -14,9 +14,11 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from qcomp.dialects.binding import never_negative
-from qcomp.dialects.dim import smaller
-from qcomp.dialects.dims import attribute_size, declared_symbols, sizes_of
+from qcomp.dialects.dim import is_symbolic, smaller
+from qcomp.dialects.dims import attribute_size, declared_guards, declared_symbols, sizes_of
+from qcomp.dialects.facts import independent
+from qcomp.dialects.guard import Guard
+from qcomp.dialects.location import describe
 from qcomp.dialects.nn.base import ints, shape
 from qcomp.dialects.nn.contraction import ConvolutionOp
 from qcomp.dialects.nn.indexing import AminOp, ArgOp, GatherOp, ScatterOp
@@ -27,12 +29,27 @@ from qcomp.dialects.nn.sampling import GridSampleOp
 from qcomp.dialects.nn.writing import IndexCopyOp, InsertSliceOp
 
 
-def size_conditions(module: ModuleOp) -> list[int]:
-    """The expressions over symbols that must be 0 or more and are not always; none without symbols."""
-    symbols = [symbol for op in module.walk() if isinstance(op, FuncOp) for symbol in declared_symbols(op)]
+def size_conditions(module: ModuleOp) -> list[Guard]:
+    """The conditions on sizes that do not follow from the symbols' ranges; none without symbols.
+
+    First the guards of the functions, then what the ops need that does not follow from those before.
+    """
+    functions = [op for op in module.walk() if isinstance(op, FuncOp)]
+    symbols = [symbol for op in functions for symbol in declared_symbols(op)]
     if not symbols:
         return []
-    return never_negative([size for op in module.walk() for size in _sizes(op)], symbols)
+    needs: dict[int, Operation] = {}
+    for op in module.walk():
+        for size in _sizes(op):
+            if is_symbolic(size):
+                needs.setdefault(size, op)
+    guards = [guard for op in functions for guard in declared_guards(op)]
+    return independent(symbols, [*guards, *(Guard(size, note=_note(op)) for size, op in needs.items())])
+
+
+def _note(op: Operation) -> str:
+    place = describe(op.location)
+    return f"{op.name} at {place}" if place else op.name
 
 
 def _sizes(op: Operation) -> Iterator[int]:

@@ -11,8 +11,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from qcomp.dialects.binding import bind
-from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
+from qcomp.dialects.binding import bind, check_sizes
+from qcomp.dialects.dims import argument_names, declared_guards, declared_symbols, sizes_of
 from qcomp.dialects.loop import ForOp, IfOp, WhileOp, memref_bytes, tile_shape
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.state import STATE, marked
@@ -65,7 +65,9 @@ class LoopProgram:
             raise QcompError("the module has no function main", code="no-main")
         symbols = declared_symbols(main)
         if symbols:
-            return self._at(bind(symbols, *_shapes(main, inputs))).run(inputs, state)
+            values = bind(symbols, *_shapes(main, inputs))
+            check_sizes(declared_guards(main), values)
+            return self._at(values).run(inputs, state)
         given = list(inputs)
         states = iter(State(self.module).values() if state is None else state.values())
         places = marked(main.arg_attrs, STATE)

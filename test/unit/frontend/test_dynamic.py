@@ -197,5 +197,5 @@ def test_sizes_that_are_fixed_are_checked_as_those_of_calls(function: Callable[[
         with pytest.raises(qcomp.QcompError, match=r"does not work for \w+ = 0") as found:
             door(program, "generic", dims={"x.0": 0})
         assert "pass" not in found.value.message
-    x = torch.randn(3, 3)
-    assert torch.equal(qcomp.compile(program, "generic", dims={"x.0": 3})(x), function(x))
+    x = torch.randn(4, 3)  # At 3 torch's own program of the last one is refused by a guard.
+    assert torch.equal(qcomp.compile(program, "generic", dims={"x.0": 4})(x), function(x))

@@ -113,3 +113,17 @@ func.func @f(%x: tensor<?x3xf32, #nn.dims<[b, 3]>>) attributes {nn.symbols = [#n
 func.func @f(%x: tensor<?x3xf32, #nn.dims<[3 * max(b, 9223372036854775808 * c), 3]>>) {
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{a guard compares by eq, ne, ge, gt, le, lt}}
+func.func @f() attributes {nn.guards = [#nn.guard<b 4>]} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a size has a number beyond 64 bits}}
+func.func @f() attributes {nn.guards = [#nn.guard<b ge 9223372036854775808>]} {
+  func.return
+}

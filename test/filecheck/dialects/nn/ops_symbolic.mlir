@@ -26,3 +26,10 @@ func.func @codes(%q: tensor<?x3x!quant.uniform<i8:f32:1, {0.1, 0.2:5, 0.3}>, #nn
   %x = quant.dequantize %q : tensor<?x3x!quant.uniform<i8:f32:1, {0.1, 0.2:5, 0.3}>, #nn.dims<[b, 3]>> -> tensor<?x3xf32, #nn.dims<[b, 3]>>
   func.return %x : tensor<?x3xf32, #nn.dims<[b, 3]>>
 }
+
+// Guards: comparisons without negative terms, mod where it makes them shorter.
+// CHECK-LABEL: func.func @guarded
+// CHECK-SAME:    nn.guards = [#nn.guard<(s mod 4) eq 1>, #nn.guard<s ge 2 * b + 1, "x.size()[1] > 2 * b at model.py:7">, #nn.guard<max(-b + 2, s - 9) ge 0>, #nn.guard<b ne s>]}
+func.func @guarded(%x: tensor<?x?xf32, #nn.dims<[b, s]>>) attributes {nn.symbols = [#nn.symbol<b, 0, 64>, #nn.symbol<s, 1>], nn.guards = [#nn.guard<s mod 4 eq 1>, #nn.guard<2 * b lt s, "x.size()[1] > 2 * b at model.py:7">, #nn.guard<max(2 - b, s - 9) ge 0>, #nn.guard<b ne s>]} {
+  func.return
+}
