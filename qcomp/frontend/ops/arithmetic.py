@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
@@ -70,9 +69,3 @@ def scaled_and_shifted(b: Builder, value: SSAValue, weight: SSAValue | None, bia
 def sum_axes_where(b: Builder, value: SSAValue, labels: Sequence[object], keep: set[object]) -> SSAValue:
     """`value`, whose dimensions are called `labels`, summed over those not in `keep`."""
     return total(b, value, [axis for axis, label in enumerate(labels) if label not in keep])
-
-
-def float32_limits() -> tuple[float, float]:
-    """The smallest and the largest finite float32."""
-    info = np.finfo(np.float32)
-    return float(info.min), float(info.max)

@@ -21,17 +21,19 @@ from qcomp.frontend.builder import HALF, Builder, Result, axis_of, dtype_of, sha
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops import arithmetic
 from qcomp.frontend.ops.counting import has_symbols, triangle_mask
+from qcomp.frontend.ops.operands import compare
 from qcomp.frontend.ops.shape import permute_to, reshape_to
 from qcomp.frontend.ops.table import op
 
 
 def safe_softmax(b: Builder, value: SSAValue, axis: int) -> SSAValue:
     """Softmax, but 0 along lines that are -inf altogether."""
-    low, high = arithmetic.float32_limits()
+    dtype = dtype_of(value)
+    low = float(np.finfo(np.float64 if dtype == "float64" else np.float32).min)
     finite = b.add(nn.SoftmaxOp(b.add(nn.ClampOp.of(value, low, float("inf"))), axis))
-    # The largest of a line plus the largest float is -inf, or above 1.
-    largest = arithmetic.add(b, b.add(nn.AmaxOp(value, (axis,), True)), high)
-    return arithmetic.multiply(b, finite, b.add(nn.ClampOp.of(largest, 0.0, 1.0)))
+    # Masks may hold the least number in place of -inf: such a line has equal weights.
+    seen = compare(b, "ne", b.add(nn.AmaxOp(value, (axis,), True)), -np.inf)
+    return arithmetic.multiply(b, finite, b.cast(seen, dtype))
 
 
 def hidden_by(b: Builder, keep: SSAValue, dtype: str) -> SSAValue:

@@ -30,6 +30,9 @@ CASES: dict[str, Case] = {
         lambda q, k, v, m: (ATTEND(q, k, v, m), ATTEND(q[0, 0], k[0, 0], v[0, 0], m[0])),
         (Q, K, K, r(5, 7, seed=4).masked_fill(r(5, 7, seed=5) > 0.5, -np.inf)),
     ),
+    "least numbers as mask": (
+        lambda q, k, v, m: ATTEND(q, k, v, torch.where(m, 0.0, torch.finfo(torch.float32).min)), (Q, K, V, MASK),
+    ),
     "heads in groups": (
         lambda q, k, v: (ATTEND(q, k, v, enable_gqa=True), ATTEND(q, k, v, enable_gqa=True, is_causal=True)),
         (Q, r(2, 2, 7, 8), r(2, 2, 7, 8, seed=2)),
