@@ -47,9 +47,20 @@ class QcompError(Exception):
             text = f"{self.location}: {text}"
         return f"{text} (hint: {self.hint})" if self.hint else text
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle without the constructor, whose parameters differ: workers hand errors to who started them."""
+        return _unpickled, (type(self), self.args, self.__dict__)
+
     @staticmethod
     def at(op: Operation, message: str, *, code: str = "error", hint: str | None = None) -> QcompError:
         """The error about an IR op: its name and source location are filled in."""
         from qcomp.dialects.location import describe
 
         return QcompError(message, code=code, op=op.name, location=describe(op.location), hint=hint)
+
+
+def _unpickled(kind: type[QcompError], args: tuple[object, ...], state: dict[str, object]) -> QcompError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error

@@ -132,9 +132,9 @@ class Artifact:
 
         Raises QcompError where the sizes of symbols do not go together, or are outside their ranges.
         """
-        if self.closed:
-            raise closed_error(self.manifest.name)
         if self.library is None:
+            if self.closed:
+                raise closed_error(self.manifest.name)
             target = TARGETS.get(self.manifest.target)
             if target is not None and runs_here(target):
                 raise QcompError("the artifact was not built: there was no C compiler", code="no-library")

@@ -21,6 +21,7 @@ from qcomp.backend import compile as compile_module
 from qcomp.backend import pickling
 from qcomp.backend.artifact import Artifact
 from qcomp.dialects.constant import Array
+from qcomp.refusals import Refusal, RefusalError
 
 COUNTER = """func.func @main(%x: tensor<3xf32>, %a: tensor<3xf32> {nn.name = "a", nn.state = #nn.data<dense<1.5> : tensor<3xf32>>}) \
 -> (tensor<3xf32>, tensor<3xf32> {nn.state = "a"}) {
@@ -161,3 +162,16 @@ def test_in_processes_that_are_spawned(counter: Artifact, tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "workers.py"], cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (0, "[3.5, 4.5, 5.5]\n"), done.stderr
     assert not [path.name for path in (tmp_path / "tmp").iterdir() if path.name.startswith("qcomp-")]
+
+
+def test_errors_come_back_from_workers() -> None:
+    """All kinds of them, with all they say."""
+    refusals = [Refusal("nn.x", "not lowered", "block.0 (model.py:3)", "leave it out")]
+    errors = [
+        QcompError("text", code="input", op="nn.x", location="a.py:3", hint="none"),
+        RefusalError(refusals, "x", "y"),
+    ]
+    assert {type(error) for error in errors[1:]} >= set(QcompError.__subclasses__())
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and (str(again), vars(again)) == (str(error), vars(error))
