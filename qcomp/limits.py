@@ -32,6 +32,9 @@ MAX_SIDECAR_HEADER_BYTES = 16 << 20
 MAX_MANIFEST_BYTES = 256 << 20
 """Bytes of the manifest of a saved artifact."""
 
+MAX_COMPUTED_BYTES = 256 << 20
+"""Bytes of all constants that an import computes: an op such as eye takes one number for any amount."""
+
 MAX_SELFTEST_BYTES = 128 << 20
 """Bytes of inputs, outputs and arena up to which a saved artifact has a self-test, whose memory is static."""
 

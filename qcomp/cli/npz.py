@@ -70,8 +70,8 @@ class NpzFile:
 
     def _header(self, member: Member) -> Header:
         name = member.name.removesuffix(".npy")
-        stream = _Stream(self._file, member)
         try:
+            stream = _Stream(self._file, member)
             version = np.lib.format.read_magic(stream)  # pyright: ignore[reportArgumentType]
             read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
             shape, columns, dtype = read(stream)  # pyright: ignore[reportArgumentType]

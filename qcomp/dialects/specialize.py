@@ -26,17 +26,19 @@ from qcomp.dialects.dims import (
     tensor_of,
 )
 from qcomp.dialects.guard import Guard
+from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 
 
 def specialize(module: ModuleOp, values: Mapping[str, int]) -> None:
     """Replace the symbols of `values` in all types and ops of `module`.
 
-    Raises QcompError for a size outside its symbol's range, or that makes a dimension negative.
+    Raises QcompError for a size outside its symbol's range, or that makes a dimension negative or a tensor too large.
     """
     known: dict[Attribute, Attribute] = {}
     for op in module.walk():
         _operation(op, values, known)
+    check_sizes(module)
 
 
 def symbols_in(module: ModuleOp) -> list[Symbol]:

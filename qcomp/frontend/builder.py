@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import prod
 from typing import TypeVar, cast
 
 import numpy as np
@@ -20,18 +21,17 @@ from qcomp.dialects.facts import Assumptions
 from qcomp.dialects.location import location
 from qcomp.dialects.nn import AddOp, CastOp, ConstantOp, DimValueOp, DivOp, ExpandOp, MulOp, RsqrtOp, SqrtOp
 from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
+from qcomp.dialects.verification import type_problem
 from qcomp.errors import QcompError
 from qcomp.frontend.graph import Argument, DType, Graph, Location, Node, Ref, ScalarMeta
 from qcomp.frontend.symbols import Dim, Expr
 from qcomp.frontend.tensor_data import Array
+from qcomp.limits import MAX_COMPUTED_BYTES
 
 Tensor = TensorType[Attribute]
 Number = bool | int | float
 HALF = ("float16", "bfloat16")
 ResultT = TypeVar("ResultT")
-MADE_LIMIT = 256 << 20
-"""Bytes of all constants that a program makes of numbers, such as sequences: a few characters can ask for any number.
-"""
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,9 @@ class Builder:
         """Append `op` at the current location; its first result."""
         if self.place is not None:
             op.location = self.place
+        for result in op.results:
+            if (problem := type_problem(result.type)) is not None:
+                raise QcompError(f"gives {problem}", code="limit", hint="docs/limits.md lists the limits")
         self.block.add_op(op)
         return op.results[0]
 
@@ -147,10 +150,17 @@ class Builder:
         """A constant of `array`, whose bits are of torch dtype `dtype`."""
         if name is None:
             self._made += array.nbytes
-            if self._made > MADE_LIMIT:
+            if self._made > MAX_COMPUTED_BYTES:
                 raise QcompError(f"the program computes constants of {self._made} bytes", code="constant-limit")
         data = ConstantData(array, None if dtype is None else element_type(dtype))
         return self.add_constant(ConstantOp(DataAttr(data)), name)
+
+    def room(self, *sizes: int) -> None:
+        """Raise QcompError unless a handler may compute an array of these sizes: a number in a file asks for any."""
+        count = prod(max(0, size) for size in sizes)
+        if 8 * count > MAX_COMPUTED_BYTES:
+            text = f"computes {count} numbers at import, more than {MAX_COMPUTED_BYTES // 8} (limit MAX_COMPUTED_BYTES)"
+            raise QcompError(text, code="constant-limit")
 
     def add_constant(self, op: ConstantOp, name: str | None = None) -> SSAValue:
         """Insert a constant before all other ops, after the earlier constants."""

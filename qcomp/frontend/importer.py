@@ -27,6 +27,7 @@ from qcomp.dialects.location import location
 from qcomp.dialects.nn import ConstantOp
 from qcomp.dialects.quant import storage_type
 from qcomp.dialects.state import STATE, WRITTEN
+from qcomp.dialects.verification import type_problem
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, Tensor, attribute_location, tensor_type
 from qcomp.frontend.functional import Functional, PureNode, functionalize
@@ -187,8 +188,10 @@ class _Importer:
     def _type(self, meta: Meta | None, name: str) -> TensorType[Attribute]:
         """The tensor type that the export gives a value."""
         if isinstance(meta, TensorMeta):
-            sizes = [self.builder.size(dim) for dim in meta.shape]
-            return tensor_of(element_type(meta.dtype), sizes)
+            kind = tensor_of(element_type(meta.dtype), [self.builder.size(dim) for dim in meta.shape])
+            if (problem := type_problem(kind)) is not None:
+                raise QcompError(f"{name} is {problem}", code="limit", hint="docs/limits.md lists the limits")
+            return kind
         if isinstance(meta, ScalarMeta):
             raise QcompError(
                 "numbers as inputs are not supported", hint="export with the number fixed, or pass a tensor"
@@ -229,7 +232,7 @@ class _Importer:
             problem = QcompError("is not supported", code=_NO_HANDLER, hint=hint_for(node.target))
         except QcompError as error:
             problem = error
-        if problem.code not in (*_FATAL, "constant-limit") and has_known_operands(builder, node):
+        if problem.code not in (*_FATAL, "constant-limit", "limit") and has_known_operands(builder, node):
             if not builder.graph.in_memory:
                 raise QcompError(problem.message, code=problem.code, hint=problem.hint or _EVALUATED)
             from qcomp.frontend.torch_folding import fold_by_torch

@@ -8,6 +8,7 @@ wherever it is imported. Imports torch; the importer loads it for programs in me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from xdsl.ir import SSAValue
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Number, dtype_of
 from qcomp.frontend.fx_values import dtype_name, to_numpy
-from qcomp.frontend.graph import Argument, DType, Keyword, Node, Ref, ScalarMeta, Subgraph
+from qcomp.frontend.graph import Argument, DType, Keyword, Node, Ref, ScalarMeta, Subgraph, TensorMeta
 from qcomp.frontend.known_values import KNOWN_LIMIT, known_array
 from qcomp.frontend.symbols import Expr
 from qcomp.frontend.tensor_data import HOLDERS
@@ -33,7 +34,7 @@ def fold_by_torch(b: Builder, node: Node) -> list[SSAValue | None] | None:
     Raises QcompError when torch refuses the operands.
     """
     overload = _overload(node.target)
-    if overload is None or any(b.is_complex(name) for name in node.uses()):
+    if overload is None or any(b.is_complex(name) for name in node.uses()) or _is_large(b, node):
         return None
     try:
         given = {name: _argument(b, value) for name, value in node.arguments if not isinstance(value, Keyword)}
@@ -46,6 +47,16 @@ def fold_by_torch(b: Builder, node: Node) -> list[SSAValue | None] | None:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise QcompError(f"torch refuses it: {reason}") from None
     return _constants(b, found)
+
+
+def _is_large(b: Builder, node: Node) -> bool:
+    """Whether a result is more than is kept: torch would take the memory first."""
+    for name in node.results():
+        meta = b.graph.values.get(name)
+        sizes = meta.shape if isinstance(meta, TensorMeta) else ()
+        if 8 * prod(size for size in sizes if isinstance(size, int)) > KNOWN_LIMIT:
+            return True
+    return False
 
 
 def _overload(target: str) -> Any:

@@ -86,7 +86,7 @@ def test_texts_are_judged() -> None:
     assert kinds <= {"ok", "refused"} and "ok" in kinds
 
 
-@pytest.mark.parametrize(("kind", "count"), [("mlir", 150), ("pt2", 60)])
+@pytest.mark.parametrize(("kind", "count"), [("mlir", 150), ("pt2", 60), ("safetensors", 300), ("npz", 300)])
 def test_small_runs_find_nothing(kind: str, count: int, tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "tools" / "fuzz"), kind, "--count", str(count), "--seed", "5"]
     done = subprocess.run([*command, "--syntax", "2", "--keep", str(tmp_path)], capture_output=True, text=True)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from qcomp.errors import QcompError
 from tools.fuzzing.edits import BYTE_EDITS, Edit, Mutant, make_mutant, reduce_edits
 from tools.fuzzing.isolation import Judge, Outcome, run_all
 from tools.fuzzing.json_edits import edit_json, nest_json, twice
-from tools.fuzzing.judges import C_MARK, C_PART, judge_mlir, judge_pt2
+from tools.fuzzing.judges import C_MARK, C_PART, judge_mlir, judge_npz, judge_pt2, judge_sidecar
 from tools.fuzzing.mlir_edits import MLIR_EDITS, reduce_text
-from tools.fuzzing.seeds import mlir_seeds, pt2_seeds
+from tools.fuzzing.seeds import mlir_seeds, npz_seeds, pt2_seeds, sidecar_seeds
+from tools.fuzzing.sidecar_edits import NPZ_EDITS, SIDECAR_EDITS
 from tools.fuzzing.zip_edits import ZIP_EDITS, on_member
 
 PT2_EDITS: tuple[Edit, ...] = (
@@ -38,22 +39,26 @@ _SYNTAX = ["gcc", "-std=c99", "-fsyntax-only", "-Wall", "-Werror=implicit-functi
 class Kind:
     """A kind of input: what damages it and what judges it. `text`: whether faults are reduced as text."""
 
+    what: str
     edits: tuple[Edit, ...]
     judge: Judge
-    suffix: str
-    text: bool
+    seeds: Callable[[Path], dict[str, bytes]]
+    text: bool = False
 
 
 KINDS = {
-    "pt2": Kind(PT2_EDITS, judge_pt2, ".pt2", False),
-    "mlir": Kind(MLIR_EDITS, judge_mlir, ".mlir", True),
+    "pt2": Kind("exported programs", PT2_EDITS, judge_pt2, pt2_seeds),
+    "mlir": Kind("texts of IR", MLIR_EDITS, judge_mlir, lambda _: mlir_seeds(), text=True),
+    "safetensors": Kind("sidecars", SIDECAR_EDITS, judge_sidecar, sidecar_seeds),
+    "npz": Kind("inputs and samples", NPZ_EDITS, judge_npz, npz_seeds),
 }
 
 
 def main() -> int:
     """Run the fuzzer named on the command line; the exit code says whether there was a fault."""
     parser = ArgumentParser(prog="tools/fuzz", description=__doc__)
-    parser.add_argument("kind", choices=KINDS, help="what is damaged: exported programs, or texts of IR")
+    listed = ", ".join(f"{name}: {kind.what}" for name, kind in KINDS.items())
+    parser.add_argument("kind", choices=KINDS, help=f"what is damaged; {listed}")
     parser.add_argument("--count", type=int, default=2000, help="mutants (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="of the random choices (default: 0)")
     parser.add_argument("--keep", metavar="DIR", help="folder for reproducers (default: a new one in the system's)")
@@ -70,7 +75,7 @@ def run(args: Namespace) -> int:
     """Run mutants, print faults as they come, and what became of all."""
     kind, start = KINDS[args.kind], time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="qcomp-fuzz-seeds-") as folder:
-        seeds = mlir_seeds() if kind.text else pt2_seeds(Path(folder))
+        seeds = kind.seeds(Path(folder))
     mutants = generate(seeds, kind, args.count, args.seed)
     counts: Counter[str] = Counter()
     signatures: Counter[str] = Counter()
@@ -82,10 +87,10 @@ def run(args: Namespace) -> int:
         if outcome.fault:
             signatures[outcome.signature] += 1
             if signatures[outcome.signature] == 1:
-                report(kind, mutant, outcome, args.keep)
+                report(args.kind, mutant, outcome, args.keep)
     for mutant, problem in syntax_faults(sources, args.syntax, args.seed):
         counts["C"] += 1
-        report(kind, mutant, Outcome("C", problem), args.keep)
+        report(args.kind, mutant, Outcome("C", problem), args.keep)
     shown = ", ".join(f"{count} {name}" for name, count in counts.most_common())
     print(f"{args.kind}: {args.count} mutants of {len(seeds)} seeds in {time.perf_counter() - start:.0f} s: {shown}")
     return 1 if set(counts) - {"ok", "refused"} else 0
@@ -115,8 +120,9 @@ def _judge_batch(batch: Sequence[Mutant], judge: Judge) -> Iterator[tuple[Mutant
     yield from zip(batch, run_all(judge, [mutant.build() for mutant in batch]), strict=True)
 
 
-def report(kind: Kind, mutant: Mutant, outcome: Outcome, keep: str | None) -> None:
+def report(name: str, mutant: Mutant, outcome: Outcome, keep: str | None) -> None:
     """Reduce, keep and print a faulty input."""
+    kind = KINDS[name]
 
     def still_fails(data: bytes) -> bool:
         return next(run_all(kind.judge, [data])).signature == outcome.signature
@@ -128,7 +134,7 @@ def report(kind: Kind, mutant: Mutant, outcome: Outcome, keep: str | None) -> No
         data = reduce_text(data, still_fails)
     folder = Path(keep or tempfile.mkdtemp(prefix="qcomp-fuzz-faults-"))
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{outcome.kind}-{len(list(folder.iterdir()))}{kind.suffix}"
+    path = folder / f"{outcome.kind}-{len(list(folder.iterdir()))}.{name}"
     path.write_bytes(data)
     print(f"fault: {outcome.kind}: {outcome.detail.strip()[-1500:]}\n  of {mutant}\n  kept as {path}")
     if kind.text and len(data) < 2000:

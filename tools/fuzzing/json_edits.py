@@ -65,7 +65,8 @@ def _rename(root: Any, old: str, new: str) -> Any:
 def _number(value: Any, rng: random.Random) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return rng.choice(_VALUES)
-    return rng.choice((value + 1, value - 1, -value, value * 2, value * 1000, value / 2))
+    alike = (float(value) if abs(value) < 1e300 else 1e300, str(value), value != 0, [value])  # other kinds of it
+    return rng.choice((value + 1, value - 1, -value, value * 2, value * 1000, value / 2, 1 << 40, 1 << 63, *alike))
 
 
 def edit_json(text: bytes, rng: random.Random) -> bytes:

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
 from qcomp.backend.compile import emit_module
+from qcomp.cli.arrays import NpzSamples, read_inputs
+from qcomp.dialects import sidecar
+from qcomp.dialects.constant import ConstantStore
 from qcomp.dialects.context import context
 from qcomp.dialects.text import parse_text, print_text
 from qcomp.errors import QcompError
 from qcomp.frontend import from_torch
 from qcomp.transforms.pipeline import available_passes, run_passes
 from tools.fuzzing.isolation import Outcome
-from tools.fuzzing.seeds import PASS_MARK
+from tools.fuzzing.seeds import NPZ_PORTS, NPZ_SAMPLES, PASS_MARK, sidecar_text
+
+T = TypeVar("T")
 
 LONGEST_MESSAGE = 20_000
 PIPELINES = (
@@ -29,12 +37,7 @@ C_MARK, C_PART = "c:", "\f"
 
 def judge_pt2(data: bytes) -> Outcome:
     """Import; what goes through import must compile or be refused, too."""
-    descriptor = os.memfd_create("mutant.pt2")
-    try:
-        os.write(descriptor, data)
-        return _judged(lambda: from_torch(f"/proc/self/fd/{descriptor}"), random.Random(len(data)))
-    finally:
-        os.close(descriptor)
+    return _from_memory(data, lambda path: _judged(lambda: from_torch(path), random.Random(len(data))))
 
 
 def judge_mlir(data: bytes) -> Outcome:
@@ -48,6 +51,45 @@ def judge_mlir(data: bytes) -> Outcome:
     own = line.removeprefix(PASS_MARK) if line.startswith(PASS_MARK) else ""
     passes = own if own in available_passes() and rng.random() < 0.5 else rng.choice((None, *PIPELINES))
     return _judged(lambda: _read_back(text), rng, passes)
+
+
+def judge_sidecar(data: bytes) -> Outcome:
+    """Read beside the text of `seeds.SIDECAR_TEXT`: refused, or the constants that the text names."""
+
+    def read() -> ModuleOp:
+        ctx = context()
+        ctx.constants = ConstantStore("mutant.safetensors", _from_memory(data, lambda path: sidecar.read(Path(path))))
+        return parse_text(sidecar_text(), ctx)
+
+    return _judged(read, random.Random(len(data)), "dce")
+
+
+def judge_npz(data: bytes) -> Outcome:
+    """Read as inputs and as samples: refused, or of the types and sizes that the program takes."""
+
+    def read(path: str) -> Outcome:
+        try:
+            for port, array in zip(NPZ_PORTS, read_inputs(path, NPZ_PORTS), strict=True):
+                port.accept(array)
+            samples = NpzSamples(path, NPZ_SAMPLES)
+            for sample in samples:
+                for port, array in zip(NPZ_SAMPLES, sample, strict=True):
+                    port.accept(array)
+        except QcompError as error:
+            return _clear(str(error))
+        return Outcome("ok", "read")
+
+    return _from_memory(data, read)
+
+
+def _from_memory(data: bytes, read: Callable[[str], T]) -> T:
+    """`read` on the path of a file of `data` that is in memory only."""
+    descriptor = os.memfd_create("mutant")
+    try:
+        os.write(descriptor, data)
+        return read(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def _read_back(text: str) -> ModuleOp:

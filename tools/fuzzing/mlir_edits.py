@@ -14,6 +14,8 @@ _SURPRISES = (
     "nan", "0x7FC00000", "?", '"', "[", "]", "{", "}", "(", ")", "<", ">", ",", ":", "dense<", "dense<1>",
     "!quant.uniform<", "i8:f32, 0.1:3", "loc(", "x", "f128", "f64", "f16", "bf16", "i1", "i4", "i64", "ui8", "index",
     "tensor<0x3xf32>", "tensor<?xf32>", "tensor<*xf32>", "tensor<99999999999x9999999xf32>", "memref<2xi8>",
+    "0x3FF8000000000000", "-0x3F800000", "1.0e39", "1.0e-320", "3.0e38", "2.0",
+    "tensor<65536x65536xf32>", 'dense<"0x0000803F">', 'dense<"0xFF">', "#nn.symbol<b, 0, 99999999999999999999>",
     "vector<4xf32>", "array<i64: 0>", "array<i64: -5, 900000000000>", "affine_map<(d0) -> (d0)>", "%x", "%0", "@main",
     '"*/ int x; /*"', '"\\5c\\0a??/"', "func.return",
     "func.call @main()", "true", "unit", "#nn.data<dense<1> : tensor<i8>>",
@@ -21,7 +23,10 @@ _SURPRISES = (
 _KINDS = (re.compile(r"\b\d+(?=x)"), re.compile(r"\b(?:f32|i8|i32|f64|i64|i1|bf16|f16|ui8|index)\b"),
           re.compile(r"\b(?:nn|loop|arith|quant|math)\.\w+"))  # fmt: skip
 _REPLACEMENTS: dict[str, tuple[str, ...]] = {
-    _KINDS[0].pattern: ("0", "1", "2", "3", "7", "16", "33", "?", "1000000"),
+    _KINDS[0].pattern: (
+        "0", "1", "2", "3", "7", "16", "33", "?", "1000000", "65536", "4294967296", "1099511627776",
+        "18446744073709551616",
+    ),
     _KINDS[1].pattern: ("f32", "f64", "i8", "i32", "i64", "i1", "f16", "bf16", "ui8", "ui32", "i4"),
     _KINDS[2].pattern: ("nn.relu", "nn.sigmoid", "nn.add", "nn.softmax", "nn.reshape", "arith.muli"),
 }
@@ -59,8 +64,9 @@ def edit_numbers(data: bytes, rng: random.Random) -> bytes:
         return data
     match = rng.choice(found)
     value = int(match[0][:20])
-    new = rng.choice((value + 1, value - 1, -value, 0, value * 2, 1 << 31, 1 << 62, 10**12))
-    return (text[: match.start()] + str(new) + text[match.end() :]).encode()
+    new = rng.choice((value + 1, value - 1, -value, 0, value * 2, 1 << 31, 1 << 32, 1 << 62, 1 << 63, 10**12, 10**20))
+    spelled = rng.choice((str(new), str(new), str(new), hex(new), f"{new}.0", f"{new}.0e39"))
+    return (text[: match.start()] + spelled + text[match.end() :]).encode()
 
 
 def edit_everywhere(data: bytes, rng: random.Random) -> bytes:
@@ -82,7 +88,8 @@ def edit_value(data: bytes, rng: random.Random) -> bytes:
     if not found:
         return data
     match = rng.choice(found)
-    new = rng.choice(("0", "1", "2", "3", "-1", "5", "127", "0.5", "1.0", "-3.0", "1e30", match[0] + "0"))
+    new = rng.choice(("0", "1", "2", "3", "-1", "5", "127", "0.5", "1.0", "-3.0", "1e30", "1.0e39", "1.0e-320",
+                      "0x7F", "0x3FF0000000000000", match[0] + "0"))  # fmt: skip
     return (text[: match.start()] + new + text[match.end() :]).encode()
 
 

@@ -162,6 +162,7 @@ def trace(b: Builder, node: Node) -> Result:
     """The sum of the diagonal; of integers in int64."""
     value = b.tensor(node, "self")
     rows, columns = static_shape(value)
+    b.room(min(rows, columns))
     places = np.arange(min(rows, columns), dtype=np.int64) * (columns + 1)
     found = pick(b, reshape_to(b, value, (rows * columns,)), b.constant(places, "int64"), 0)
     whole = dtype_of(value).startswith(("bool", "int", "uint"))
@@ -174,6 +175,7 @@ def diagflat(b: Builder, node: Node) -> Result:
     value, offset = b.tensor(node, "self"), b.integer(node, "offset", 0)
     count = prod(static_shape(value))
     size = count + abs(offset)
+    b.room(count)
     steps = np.arange(count, dtype=np.int64)
     places = (steps + max(-offset, 0)) * size + steps + max(offset, 0)
     zeros = b.expand(b.scalar(0, dtype_of(value)), (size * size,))

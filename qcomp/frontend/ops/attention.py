@@ -46,6 +46,7 @@ def causal(b: Builder, rows: int, columns: int, dtype: str) -> SSAValue:
     """The mask that hides later keys, as a number to add."""
     if has_symbols((rows, columns)):
         return hidden_by(b, triangle_mask(b, rows, columns, 0, below=True), dtype)
+    b.room(rows, columns)
     seen = np.tril(np.ones((rows, columns), np.bool_))
     return b.cast(b.constant(np.where(seen, 0.0, -np.inf).astype(np.float32)), dtype)
 

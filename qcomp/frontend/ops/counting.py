@@ -27,12 +27,14 @@ def places(b: Builder, size: int, start: int = 0) -> SSAValue:
     """start, start + 1, ...: `size` of them in int64; a constant where `size` is a number."""
     if is_symbolic(size) or is_symbolic(start):
         return b.add(nn.ArangeOp(start, size))
+    b.room(size)
     return b.constant(np.arange(start, start + size, dtype=np.int64), "int64")
 
 
 def triangle_mask(b: Builder, rows: int, columns: int, diagonal: int, below: bool) -> SSAValue:
     """bool [rows, columns]: true on the diagonal and on one side of it."""
     if not has_symbols((rows, columns, diagonal)):
+        b.room(rows, columns)
         apart = np.arange(columns)[None] - np.arange(rows)[:, None]
         return b.constant(apart <= diagonal if below else apart >= diagonal, "bool")
     apart = difference(b, places(b, columns), reshape_to(b, places(b, rows), (rows, 1)))

@@ -100,6 +100,7 @@ def eye(b: Builder, node: Node) -> Result:
     rows = b.integer(node, "n")
     columns = b.integer(node, "m") if node.argument("m") is not None else rows
     dtype = b.dtype(node) or promotion.DEFAULT_FLOAT
+    b.room(rows, columns)
     return b.cast(b.constant(np.eye(rows, columns, dtype=np.float32)), dtype)
 
 
@@ -125,6 +126,7 @@ def linspace(b: Builder, node: Node) -> Result:
 def triangle_indices(b: Builder, node: Node) -> Result:
     """Rows and columns of what lies below or above a diagonal."""
     rows, columns, offset = b.integer(node, "row"), b.integer(node, "col"), b.integer(node, "offset", 0)
+    b.room(rows, columns)
     find = np.tril_indices if "tril" in node.target else np.triu_indices
     found = np.stack(find(rows, offset, columns)).astype(np.int64)
     return b.cast(b.constant(found), b.dtype(node) or "int64")

@@ -196,6 +196,7 @@ def _window(b: Builder, node: Node, size: int) -> SSAValue | None:
     if window is None:
         if length == size:
             return None
+        b.room(length)
         window = b.constant(np.ones(length, np.float32))
     left = (size - length) // 2
     return b.add(nn.PadOp(window, (left,), (size - length - left,), 0.0)) if length < size else window

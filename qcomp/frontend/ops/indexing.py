@@ -200,6 +200,7 @@ def _flipped(b: Builder, value: SSAValue, axis: int) -> SSAValue:
     size = shape_of(value)[axis]
     if is_symbolic(size):
         return pick(b, value, difference(b, size - 1, places(b, size)), axis)
+    b.room(size)
     return reordered(b, value, np.arange(size)[::-1], axis)
 
 
@@ -264,6 +265,7 @@ def diag_embed(b: Builder, node: Node) -> Result:
     value, name = b.tensor(node, "self"), "diagonal" if "diag." in node.target else "offset"
     offset, shape = b.integer(node, name, 0), static_shape(value)
     if "diag." in node.target and len(shape) == 2:
+        b.room(*shape)
         places = np.arange(prod(shape)).reshape(shape).diagonal(offset)
         return reordered(b, reshape_to(b, value, (prod(shape),)), places, 0)
     size = shape[-1] + abs(offset)
@@ -271,6 +273,7 @@ def diag_embed(b: Builder, node: Node) -> Result:
         axis_of(b.integer(node, key, default) if "embed" in node.target else default, len(shape) + 1)
         for key, default in (("dim1", -2), ("dim2", -1))
     )
+    b.room(size, size)
     rows, columns = np.arange(size)[:, None], np.arange(size)[None]
     places = np.where(columns - rows == offset, np.minimum(rows, columns), shape[-1]).reshape(-1)
     padded = b.add(nn.PadOp(value, (0,) * len(shape), (*(0,) * (len(shape) - 1), 1), 0.0))

@@ -128,6 +128,7 @@ def im2col(b: Builder, node: Node) -> Result:
                 starts = range(0, kernel[axis] * dilation[axis], dilation[axis])
                 image = _sliced(b, image, axis + 2, starts, stride[axis], size)
             else:
+                b.room(kernel[axis], size)
                 taps = np.arange(kernel[axis])[:, None] * dilation[axis] + np.arange(size) * stride[axis]
                 image = b.add(nn.TakeOp(image, axis + 2, [int(place) for place in taps.reshape(-1)]))
             sizes += [kernel[axis], size]
@@ -152,6 +153,7 @@ def col2im(b: Builder, node: Node) -> Result:
     def image(columns: SSAValue) -> SSAValue:
         batch, rows, _ = shape_of(columns)
         channels = rows // prod(kernel)
+        b.room(channels, prod(kernel), prod(kernel))
         picked = np.tile(np.eye(prod(kernel), dtype=np.float32).reshape(1, -1, *kernel), (channels, 1, 1, 1))
         value = reshape_to(b, columns, (batch, rows, *windows))
         weight = b.cast(b.constant(picked), dtype_of(columns))

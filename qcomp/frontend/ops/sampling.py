@@ -35,6 +35,7 @@ def affine_grid(b: Builder, node: Node) -> Result:
     theta, size = b.tensor(node, "theta"), b.integers(node, "size")
     if len(size) != 4:
         raise QcompError("affine grids of volumes are not supported", code="unsupported-op")
+    b.room(*size[2:], 3)
     sides: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
     for length in size[2:]:
         side = np.linspace(-1.0, 1.0, length) if length > 1 else np.zeros(length)

@@ -19,6 +19,9 @@ from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 from qcomp.frontend.tensor_data import Array, IntArray
 
+_FAR = 1 << 32
+"""More repetitions than a limit allows, but not so many that their sum overflows."""
+
 
 def known_elements(b: Builder, value: SSAValue) -> Array:
     """The elements of `value`. Raises QcompError unless they follow from constants alone."""
@@ -91,6 +94,7 @@ def unique(b: Builder, node: Node) -> Result:
 def repeat_places(b: Builder, node: Node) -> Result:
     """Each place as often as its element says."""
     repeats = cast(IntArray, _tensor(b, node, "repeats"))
+    b.room(int(repeats.clip(0, _FAR).sum()))
     return _int64(b, np.repeat(np.arange(repeats.size), repeats))
 
 
@@ -102,7 +106,9 @@ def repeat_elements(b: Builder, node: Node) -> Result:
         value = reshape_to(b, value, (prod(shape_of(value)),))
     dim = axis_of(0 if node.argument("dim") is None else b.integer(node, "dim"), len(shape_of(value)))
     size = static_shape(value)[dim]
-    places = np.repeat(np.arange(size), np.broadcast_to(repeats.reshape(-1), (size,)))
+    times = np.broadcast_to(repeats.reshape(-1), (size,))
+    b.room(size + int(times.clip(0, _FAR).sum()))
+    places = np.repeat(np.arange(size), times)
     return pick(b, value, _int64(b, places), dim)
 
 

@@ -40,6 +40,7 @@ def adaptive_max_places(b: Builder, value: SSAValue, counts: Sequence[int]) -> S
     lead = shape_of(value)[: -len(counts)]
     if not prod(counts) or not prod(sizes):
         raise QcompError("adaptive pooling of no elements", code="unsupported-op")
+    b.room(*(count * (size // count + 2) for size, count in zip(sizes, counts, strict=True)))
     flat, longest = np.zeros([1] * 2 * len(counts), np.int64), list[int]()
     for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
         own = _places(adaptive_windows(size, count))
@@ -87,6 +88,8 @@ def adaptive_avg_pool_backward(b: Builder, node: Node) -> Result:
     """Each gradient is shared out evenly over its window."""
     gradient, sizes = b.tensor(node, "grad_output"), static_shape(b.tensor(node, "self"))[-2:]
     counts = static_shape(gradient)[-2:]
+    for pair in zip(sizes, counts, strict=True):
+        b.room(*pair)
     shares = [_share(adaptive_windows(*pair), pair[0]) for pair in zip(sizes, counts, strict=True)]
     return _shared_out(b, gradient, *shares)
 

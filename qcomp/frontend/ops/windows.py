@@ -10,17 +10,18 @@ import numpy as np
 from qcomp.dialects.dim import FIX, is_symbolic
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
-from qcomp.frontend.builder import MADE_LIMIT, Builder, Result
+from qcomp.frontend.builder import Builder, Result
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.table import op
 from qcomp.frontend.tensor_data import FloatArray
+from qcomp.limits import MAX_COMPUTED_BYTES
 
 
 def _length(b: Builder, node: Node, name: str) -> int:
     size = b.integer(node, name)
     if is_symbolic(size):
         raise QcompError(f"{node.target} of a symbolic size, {size}, is not supported", code="dynamic-shape", hint=FIX)
-    if not 0 <= size <= MADE_LIMIT // 8:
+    if not 0 <= size <= MAX_COMPUTED_BYTES // 8:
         raise QcompError(f"{node.target} of {size} elements is not supported", code="unsupported-op")
     return size
 

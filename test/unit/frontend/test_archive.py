@@ -289,7 +289,7 @@ def test_more_than_there_is_room_for(rewrite_json: Edit, monkeypatch: pytest.Mon
 
     program = torch.export.export(Sequence(), (torch.ones(1),))
     from_torch(program)
-    monkeypatch.setattr(builder, "MADE_LIMIT", 1000)
+    monkeypatch.setattr(builder, "MAX_COMPUTED_BYTES", 1000)
     with pytest.raises(QcompError, match="constants of 1608 bytes"):
         from_torch(program)
 
