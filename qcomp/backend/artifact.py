@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A compiled model: call it, ask it what became of every op, save it as C sources and load it back.
 
-A saved artifact is a folder of NAME.c, NAME.h, NAME_weights.c, NAME_selftest.c, the shared library made of them, and
-manifest.json. Nothing in it depends on where or when it was made.
+A saved artifact is a folder of NAME.c, NAME.h, weights (NAME_weights.c, or NAME_weights.S and NAME_weights.bin),
+NAME_selftest.c, the shared library made of them, and manifest.json. Nothing in it depends on where or when it was made.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import copy
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
-from qcomp.backend.build import build_program
+from qcomp.backend.build import WeightForm, build_program
 from qcomp.backend.folder import TemporaryFolder, replace_folder
 from qcomp.backend.interface import Interface
 from qcomp.backend.library import MOST_PLANS, Library, closed_error
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
     from qcomp.dialects.constant import Array
 
-WriteSources = Callable[["Artifact", Path], None]
-"""Writes the portable sources of an artifact into a folder."""
+WriteSources = Callable[["Artifact", Path, WeightForm], None]
+"""Writes the sources of an artifact into a folder, its weights in a form."""
 
 
 class Artifact:
@@ -196,21 +197,28 @@ class Artifact:
             rows.insert(len(rows) - bool(report["warnings"]), ("files", [", ".join([*self.manifest.files, FILE_NAME])]))
         return rows
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused."""
-        with replace_folder(Path(folder), FILE_NAME, _files_of) as partial:
-            self.write_files(partial)
+    def save(self, folder: str | os.PathLike[str], weights: WeightForm = "auto") -> None:
+        """Write the artifact to `folder`, replacing an artifact that is there; anything else there is refused.
 
-    def write_files(self, partial: Path) -> None:
+        weights: "text" is C that any compiler reads, three to four times as large as the weights; "binary" a file that
+        gcc's or clang's assembler includes; "auto" text for small models (256 KiB). A loaded artifact keeps its form.
+        """
+        if weights not in get_args(WeightForm):
+            hint = ", ".join(get_args(WeightForm))
+            raise QcompError(f"weights {weights!r} does not exist", code="option", hint=hint)
+        with replace_folder(Path(folder), FILE_NAME, _files_of) as partial:
+            self.write_files(partial, weights)
+
+    def write_files(self, partial: Path, weights: WeightForm = "auto") -> None:
         """Write all its files into the empty folder `partial`."""
         write_sources = self._write_sources
         if write_sources is None:
             raise closed_error(self.manifest.name)
-        write_sources(self, partial)
+        write_sources(self, partial, weights)
         library = machine = None
         if self.library is not None:
             library, machine = f"{self.manifest.name}.so", this_machine()
-            (partial / library).write_bytes(self.library.read_bytes())
+            self.library.write_to(partial / library)
         manifest = self.manifest.describing(partial, library, machine)
         (partial / FILE_NAME).write_text(manifest.text(), encoding="utf-8")
 
@@ -263,7 +271,7 @@ def copy_sources(files: Mapping[str, str], source: Path, target: Path) -> None:
         path = source / name
         if not path.is_file() or digest(path) != expected:
             raise QcompError(f"{path} is missing or was changed", code="artifact", hint="save the artifact again")
-        (target / name).write_bytes(path.read_bytes())
+        shutil.copyfile(path, target / name)
 
 
 def _files_of(folder: Path) -> list[str]:
@@ -280,7 +288,11 @@ def sources_in(folder: TemporaryFolder) -> WriteSources:
 
 
 def _copier(place: Path, kept: TemporaryFolder | None) -> WriteSources:
-    def write(artifact: Artifact, target: Path) -> None:
+    def write(artifact: Artifact, target: Path, weights: WeightForm) -> None:
+        form = "text" if f"{artifact.manifest.name}_weights.c" in artifact.manifest.sources else "binary"
+        if weights not in ("auto", form) and len(artifact.manifest.sources) > 1:
+            text = f"the weights of a loaded artifact stay {form}"
+            raise QcompError(text, code="option", hint=f'compile the model again and save it with weights="{weights}"')
         copy_sources(artifact.manifest.files, kept.path if kept is not None else place, target)
 
     return write

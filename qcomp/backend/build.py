@@ -14,12 +14,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from qcomp.backend.abi import write_abi_source
 from qcomp.backend.child import run_child
 from qcomp.errors import QcompError
 
 COMPILERS = ("gcc", "cc", "clang")
+WeightForm = Literal["auto", "text", "binary"]
+"""How weights are saved; see `Artifact.save`."""
 _SHOWN_LINES = 8
 
 
@@ -33,7 +36,7 @@ def find_compiler() -> list[str] | None:
 
 
 def assembler_takes_binaries() -> bool:
-    """Whether .incbin in the spelling of `qcomp.backend.weights.assembler_weights` is known to work here."""
+    """Whether the compiler is known to take NAME_weights.S here."""
     return sys.platform == "linux"
 
 

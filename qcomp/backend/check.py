@@ -24,6 +24,7 @@ from qcomp.backend.report import OpRow
 from qcomp.backend.signature import interface_of
 from qcomp.backend.target import find_target
 from qcomp.dialects.specialize import specialize
+from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 from qcomp.refusals import Refusal, RefusalError, printable, refusal_of, refused_kinds
 from qcomp.transforms.lower_to_loop.first_of_each import FirstOfEach
@@ -108,6 +109,7 @@ def check_program(
 def _lowered_rows(module: ModuleOp, target: str, opt_level: int) -> list[OpRow]:
     """The report's rows for `module`, which is lowered as `emit_module` does it. Raises QcompError as that does."""
     chosen, _ = choose_target(target)
+    check_sizes(module)
     mark_values(module)
     interface_of(module)
     steps = pipelines(module, chosen, opt_level)

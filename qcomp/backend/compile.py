@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region, SSAValue
 
 from qcomp.backend.artifact import Artifact
-from qcomp.backend.build import assembler_takes_binaries, build_program, find_compiler, no_compiler
+from qcomp.backend.build import WeightForm, assembler_takes_binaries, build_program, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
 from qcomp.backend.folder import TemporaryFolder
 from qcomp.backend.footprint import memory_notes, selftest_notes, usual_footprint
@@ -29,13 +29,14 @@ from qcomp.backend.report_rows import ops_report
 from qcomp.backend.signature import interface_of
 from qcomp.backend.sources import write_sources
 from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
-from qcomp.backend.weights import assembler_weights, c_weights
+from qcomp.backend.weights import write_weights
 from qcomp.dialects.dim import substitute, symbols_of
 from qcomp.dialects.dim_json import to_plain
 from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
 from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
+from qcomp.dialects.spool import spooled_to
 from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError
@@ -91,13 +92,14 @@ def compile(
 
 @dataclass(frozen=True)
 class Emitted:
-    """A program as C, before it is built. module, reference: see `Artifact`."""
+    """A program as C, before it is built. module, reference: see `Artifact`; folder: keeps large constants."""
 
     program: CProgram
     manifest: Manifest
     target: Target
     module: ModuleOp
     reference: ModuleOp
+    folder: TemporaryFolder
 
 
 def emit(
@@ -145,8 +147,9 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     reference = module.clone()
     with refusal_log() as refusals:
         run_passes(module, steps.integer, verify)
-    loops = module.clone()
-    run_passes(loops, steps.loops, verify)
+    loops, folder = module.clone(), TemporaryFolder()
+    with spooled_to(folder.path):
+        run_passes(loops, steps.loops, verify)
     emitted = emit_program(loops, chosen, name, interface.to_json())
     notes += selftest_notes(usual_footprint(interface, emitted.arena_bytes, emitted.state_bytes))
     report = _report(reference, module, loops, refusals, emitted, chosen, notes, opt_level > 0)
@@ -154,7 +157,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
         emitted.name, chosen.name, "float", opt_level, interface, emitted.arena_bytes, report,
         state_bytes=emitted.state_bytes,
     )  # fmt: skip
-    return Emitted(emitted, manifest, chosen, module, reference)
+    return Emitted(emitted, manifest, chosen, module, reference, folder)
 
 
 def pipelines(module: ModuleOp, target: Target, opt_level: int) -> Pipelines:
@@ -268,16 +271,15 @@ def _at_one(size: int) -> int:
 
 
 def _build(emitted: Emitted) -> Artifact:
-    def write(artifact: Artifact, folder: Path) -> None:
-        write_sources(emitted.program, artifact, folder)
+    def write(artifact: Artifact, folder: Path, weights: WeightForm) -> None:
+        write_sources(emitted.program, artifact, folder, weights)
 
     library = None
     if runs_here(emitted.target) and find_compiler() is None:
         warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
     elif runs_here(emitted.target):
-        folder = TemporaryFolder()
-        path = _compile_c(emitted.program, folder.path, emitted.manifest.opt_level)
-        library = Library(path, emitted.manifest, folder)
+        path = _compile_c(emitted.program, emitted.folder.path, emitted.manifest.opt_level)
+        library = Library(path, emitted.manifest, emitted.folder)
     return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference)
 
 
@@ -285,16 +287,8 @@ def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
     name = emitted.name
     (folder / f"{name}.c").write_text(emitted.source)
     (folder / f"{name}.h").write_text(emitted.header)
-    sources = [f"{name}.c"]
-    if emitted.constants and assembler_takes_binaries():
-        weights = assembler_weights(name, emitted.constants)
-        (folder / f"{name}.bin").write_bytes(weights.data)
-        (folder / f"{name}_weights.S").write_text(weights.source)
-        sources.append(f"{name}_weights.S")
-    elif emitted.constants:
-        with open(folder / f"{name}_weights.c", "wb") as file:
-            file.writelines(c_weights(name, emitted.constants))
-        sources.append(f"{name}_weights.c")
+    form: WeightForm = "binary" if assembler_takes_binaries() else "text"
+    sources = [f"{name}.c", *write_weights(folder, name, emitted.constants, form)]
     library = build_program(folder, name, sources, opt_level)
-    (folder / f"{name}.bin").unlink(missing_ok=True)
+    (folder / f"{name}_weights.bin").unlink(missing_ok=True)
     return library

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,12 +83,11 @@ class Library:
         """Go on from what `state` gave."""
         self._open_session().set_state(state)
 
-    def read_bytes(self) -> bytes:
-        """The file of the library."""
+    def write_to(self, path: Path) -> None:
+        """Copy the file of the library."""
         session = self._open_session()  # keeps the folder while it is read
-        data = self.path.read_bytes()
+        shutil.copyfile(self.path, path)
         del session
-        return data
 
     def __call__(self, inputs: Sequence[Array], sizes: Mapping[str, int] | None = None) -> list[Array]:
         """Run once. `inputs` must fit: nothing is checked here. sizes: of all symbols, in order."""

@@ -51,8 +51,9 @@ class Manifest:
 
     @property
     def sources(self) -> list[str]:
-        """The C files that make the library."""
-        return [file for file in (f"{self.name}.c", f"{self.name}_weights.c") if file in self.files]
+        """The files that are compiled to the library."""
+        ends = (".c", "_weights.c", "_weights.S")
+        return [file for end in ends if (file := f"{self.name}{end}") in self.files]
 
     def describing(self, folder: Path, library: str | None, machine: str | None) -> Manifest:
         """This manifest with the digests of the files in `folder`."""

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qcomp.backend.artifact import Artifact
+from qcomp.backend.build import WeightForm, assembler_takes_binaries
 from qcomp.backend.emit_c import CProgram
 from qcomp.backend.footprint import has_selftest, usual_footprint
 from qcomp.backend.selftest import made_up_input, selftest_source
-from qcomp.backend.weights import c_weights
+from qcomp.backend.weights import write_weights
 from qcomp.dialects.constant import Array
 from qcomp.interpreter import interpret
 
 
-def write_sources(program: CProgram, artifact: Artifact, folder: Path) -> None:
-    """Write NAME.c, NAME.h, NAME_weights.c (when there are constants) and NAME_selftest.c (when small) to `folder`."""
+def write_sources(program: CProgram, artifact: Artifact, folder: Path, weights: WeightForm = "auto") -> None:
+    """Write NAME.c, NAME.h, the files of the weights and NAME_selftest.c (when small) to `folder`."""
     name, interface = program.name, artifact.interface
     (folder / f"{name}.c").write_text(program.source)
     (folder / f"{name}.h").write_text(program.header)
-    if program.constants:
-        with open(folder / f"{name}_weights.c", "wb") as file:
-            file.writelines(c_weights(name, program.constants))
+    binaries = assembler_takes_binaries()
+    write_weights(folder, name, program.constants, "text" if weights == "auto" and not binaries else weights)
     if not has_selftest(usual_footprint(interface, program.arena_bytes, program.state_bytes)):
         return
     sizes = interface.usual_sizes(2)

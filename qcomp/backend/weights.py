@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The constants of an emitted program, in two spellings that give the same bits under the same symbols.
 
-Beside a library that is built here and now they are a binary file that the assembler includes: nothing to parse. In
-saved sources they are C99. How a compiler digests them decides the spelling: a number costs gcc about a microsecond
-and a hundred bytes of memory, a byte in a string literal next to nothing. So the first kilobytes are numbers,
-everything beyond is strings, in rows short enough for the limits that C99 grants.
+Binary: their bytes one after the other in NAME_weights.bin, and NAME_weights.S, which the GNU assembler (so gcc and
+clang) takes for a source and which includes them: nothing to parse, and no larger than the weights. Text: C99 that any
+compiler reads, three to four times as large. How a compiler digests text decides its spelling: a number costs gcc about
+a microsecond and a hundred bytes of memory, a byte in a string literal next to nothing. So the first kilobytes are
+numbers, everything beyond is strings, in rows short enough for the limits that C99 grants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from qcomp.backend.build import WeightForm
 from qcomp.backend.emit_c.program import numpy_c_type
 from qcomp.backend.target import ARENA_ALIGNMENT
 from qcomp.backend.weight_text import decimal_lines, float_lines, string_lines
 from qcomp.dialects.constant import Array
+from qcomp.dialects.spool import write_array
 
 NUMBERS_LIMIT = 256 * 1024
 """Elements that are spelled as numbers; constants beyond are spelled as strings."""
@@ -25,29 +28,67 @@ ROW = 2048
 """Bytes of one string literal; C99 grants 4095."""
 
 
-@dataclass(frozen=True)
-class AssemblerWeights:
-    """NAME.bin and the assembler source that includes it."""
-
-    data: bytes
-    source: str
+TEXT_LIMIT = 256 * 1024
+"""Bytes of weights up to which text is saved unless something else is asked for."""
 
 
-def assembler_weights(name: str, constants: Mapping[str, Array]) -> AssemblerWeights:
-    """`constants` for the GNU assembler on ELF systems of this machine's byte order. `name`: of the .bin file."""
-    pieces: list[bytes] = []
+def write_weights(folder: Path, name: str, constants: Mapping[str, Array], form: WeightForm) -> list[str]:
+    """Write the files of `constants`, and return the names of those that are compiled: none without constants.
+
+    form: "auto" is text up to `TEXT_LIMIT`.
+    """
+    if not constants:
+        return []
+    if form == "text" or (form == "auto" and sum(array.nbytes for array in constants.values()) <= TEXT_LIMIT):
+        with open(folder / f"{name}_weights.c", "wb") as file:
+            file.writelines(c_weights(name, constants))
+        return [f"{name}_weights.c"]
+    with open(folder / f"{name}_weights.bin", "wb") as file:
+        for array in constants.values():
+            write_array(_little(array), file)
+    (folder / f"{name}_weights.S").write_text(assembler_weights(name, constants))
+    return [f"{name}_weights.S"]
+
+
+def assembler_weights(name: str, constants: Mapping[str, Array]) -> str:
+    """Return NAME_weights.S: a symbol for each range of NAME_weights.bin."""
     # Without a name of its own the assembler's temporary file would be in the library.
-    lines = [f'  .file "{name}_weights.S"', "  .section .rodata", f"  .balign {ARENA_ALIGNMENT}"]
-    lines += ["weights:", f'  .incbin "{name}.bin"']
+    lines = [_ASSEMBLER_HEAD.format(name=name, upper=name.upper())]
     offset = 0
     for symbol, array in constants.items():
-        lines += [f"  .globl {symbol}", f"  .set {symbol}, weights + {offset}"]
-        lines += [f"  .type {symbol}, %object", f"  .size {symbol}, {array.nbytes}"]
-        room = -(-max(array.nbytes, 1) // ARENA_ALIGNMENT) * ARENA_ALIGNMENT
-        pieces += [array.tobytes(), bytes(room - array.nbytes)]
-        offset += room
-    lines.append('  .section .note.GNU-stack,"",%progbits')
-    return AssemblerWeights(b"".join(pieces), "\n".join(lines) + "\n")
+        content = f".incbin {name.upper()}_WEIGHTS_BIN, {offset}, {array.nbytes}" if array.nbytes else ".byte 0"
+        lines.append(f"  .balign {ARENA_ALIGNMENT}\nBEGIN({symbol})\n  {content}\nEND({symbol}, {array.nbytes})\n")
+        offset += array.nbytes
+    return "".join([*lines, f"  .balign {ARENA_ALIGNMENT}\n"])
+
+
+_ASSEMBLER_HEAD = """\
+/* The weights of {name}, out of {name}_weights.bin, which the assembler looks for where it runs and in the folders of
+   -I; or define {upper}_WEIGHTS_BIN as a path in quotes. Made by qcomp. */
+#ifndef {upper}_WEIGHTS_BIN
+#define {upper}_WEIGHTS_BIN "{name}_weights.bin"
+#endif
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "these weights hold numbers as little-endian bytes: save them as text"
+#endif
+
+#define GLUED(prefix, name) prefix##name
+#define NAMED(prefix, name) GLUED(prefix, name)
+#define SYMBOL(name) NAMED(__USER_LABEL_PREFIX__, name)
+#define BEGIN(name) .globl SYMBOL(name); SYMBOL(name):
+#if defined(__APPLE__)
+#define END(name, bytes)
+  .section __TEXT,__const
+#elif defined(_WIN32)
+#define END(name, bytes)
+  .section .rdata,"dr"
+#else
+#define END(name, bytes) .type SYMBOL(name), %object; .size SYMBOL(name), bytes
+  .file "{name}_weights.S"
+  .section .note.GNU-stack,"",%progbits
+  .section .rodata
+#endif
+"""
 
 
 def c_weights(name: str, constants: Mapping[str, Array]) -> Iterator[bytes]:
@@ -121,7 +162,11 @@ def _head(name: str, numbers: Iterable[Array], strings: Iterable[Array]) -> str:
 
 def _rows(array: Array) -> Iterator[bytes]:
     """Rows of string literals that hold the little-endian bytes of `array`."""
-    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    data = np.ascontiguousarray(little).reshape(-1).view(np.uint8)
+    data = np.ascontiguousarray(_little(array)).reshape(-1).view(np.uint8)
     for begin in range(0, data.size, ROW):
         yield from string_lines(data[begin : begin + ROW])
+
+
+def _little(array: Array) -> Array:
+    """The numbers of `array` in little-endian order; the array itself where that is the machine's."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)

@@ -11,7 +11,6 @@ whose scales are 1; so is one of 16-bit floats that all are bytes, which a model
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -32,8 +31,9 @@ from qcomp.dialects.nn import (
     ReshapeOp,
 )
 from qcomp.dialects.nn.base import ints, shape, tensor
-from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, encoding_of, parameter_arrays
+from qcomp.dialects.quant import DequantizeDynamicOp, DequantizeOp, Encoding, encoding_of, parameter_arrays
 from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
+from qcomp.transforms.repeated import Repeated
 
 _MOVES = (ReshapeOp, PermuteOp)
 _FEW = 1024
@@ -44,14 +44,14 @@ _LARGEST_EXACT = 2**24
 
 @dataclass(frozen=True, eq=False)
 class CodedWeight:
-    """Bytes of codes, and for each of them (in views that repeat) a float32 scale and a zero point.
+    """Bytes of codes, and for each of them a float32 scale and a zero point.
 
     The zero points are integers, or float32 where fractions are among them. It is moved and cut as an array is.
     """
 
     codes: Array
-    scales: Array
-    zeros: Array
+    scales: Repeated
+    zeros: Repeated
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,24 +72,23 @@ class CodedWeight:
         return len(self.codes)
 
     def __getitem__(self, place: object) -> CodedWeight:
-        return self._moved(lambda array: cast(Array, array[place]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+        codes = cast(Array, self.codes[place])  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return CodedWeight(codes, self.scales[place], self.zeros[place])
 
     def reshape(self, *sizes: int) -> CodedWeight:
         """With other sizes."""
-        return self._moved(lambda array: array.reshape(sizes))
+        codes = self.codes.reshape(sizes)
+        return CodedWeight(codes, self.scales.reshape(codes.shape), self.zeros.reshape(codes.shape))
 
     def transpose(self, *order: int) -> CodedWeight:
         """With its dimensions in another order."""
-        return self._moved(lambda array: array.transpose(order))
-
-    def _moved(self, move: Callable[[Array], Array]) -> CodedWeight:
-        return CodedWeight(move(self.codes), move(self.scales), move(self.zeros))
+        return CodedWeight(self.codes.transpose(order), self.scales.transpose(order), self.zeros.transpose(order))
 
     def reals(self) -> Array:
         """What it stands for: each difference and each product is rounded once."""
         with np.errstate(over="ignore", under="ignore"):
-            difference = self.codes.astype(np.float32) - self.zeros.astype(np.float32)
-            return difference * self.scales.astype(np.float32, copy=False)
+            difference = self.codes.astype(np.float32) - self.zeros.whole().astype(np.float32)
+            return difference * self.scales.whole().astype(np.float32, copy=False)
 
 
 def coded_weight(value: SSAValue) -> CodedWeight | None:
@@ -118,19 +117,27 @@ def _dequantized(op: Operation) -> CodedWeight | None:
         codes = codes if codes.dtype.itemsize == 1 else _whole_bytes(cast(ConstantOp, op.input.owner))
         return None if codes is None else _spread(codes, np.ones((), np.float32), np.zeros((), np.int64))
     if isinstance(op, DequantizeOp):
-        # Blocks are repeated in memory: in the smallest types that hold them.
-        small = replace(
-            op.encoding, scales=op.encoding.scales.astype(np.float32), zero_points=op.encoding.zero_points.astype("i2")
-        )
-        return _spread(codes, *parameter_arrays(small, codes.shape))
+        return _encoded(codes, op.encoding)
     scales, zeros = arrays[1:]
     whole = zeros.dtype.kind in "iu" or bool((zeros == np.rint(zeros)).all())  # pyright: ignore[reportArgumentType, reportCallIssue]
     small = bool((np.abs(zeros.astype(np.float64)) < _LARGEST_EXACT).all())
     return _spread(codes, scales, zeros.astype(np.int64) if whole and small else zeros.astype(np.float32))
 
 
+def _encoded(codes: Array, encoding: Encoding) -> CodedWeight:
+    scales, zeros = encoding.scales.astype(np.float32), encoding.zero_points.astype("i2")
+    if not encoding.blocks:
+        return _spread(codes, *parameter_arrays(replace(encoding, scales=scales, zero_points=zeros), codes.shape))
+    sizes = dict(encoding.blocks)
+    repeats = [sizes.get(axis, 1) for axis in range(codes.ndim)]
+    whole = [size // times for size, times in zip(codes.shape, repeats, strict=True)]
+    grid = [size if axis in sizes else 1 for axis, size in enumerate(whole)]
+    both = (np.broadcast_to(values.reshape(grid), whole) for values in (scales, zeros))
+    return CodedWeight(codes, *(Repeated.of(values, repeats) for values in both))
+
+
 def _spread(codes: Array, scales: Array, zeros: Array) -> CodedWeight:
-    return CodedWeight(codes, np.broadcast_to(scales, codes.shape), np.broadcast_to(zeros, codes.shape))
+    return CodedWeight(codes, *(Repeated.of(np.broadcast_to(each, codes.shape)) for each in (scales, zeros)))
 
 
 def is_coded(op: Operation) -> bool:

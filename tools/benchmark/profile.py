@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qcomp.backend.emit_c import CProgram
-from qcomp.backend.weights import assembler_weights
+from qcomp.backend.weights import write_weights
 from qcomp.dialects.dim import substitute
 from qcomp.dialects.loop import memref_bytes
 from qcomp.errors import QcompError
@@ -123,13 +123,11 @@ def profile(
     macros = {"STEPS": len(calls), "SECONDS": seconds, "IN_TURN": int(in_turn), **_memory(program, sizes or {})}
     with tempfile.TemporaryDirectory(prefix="qcomp-bench-") as name:
         folder = Path(name)
-        weights = assembler_weights(program.name, program.constants)
+        weights = write_weights(folder, program.name, program.constants, "binary")
         (folder / f"{program.name}.c").write_text(program.source)
         (folder / f"{program.name}.h").write_text(program.header)
-        (folder / f"{program.name}.bin").write_bytes(weights.data)
-        (folder / "weights.S").write_text(weights.source)
         (folder / "main.c").write_text(_source(program, shared, calls, macros))
-        _run([*shlex.split(compiler), *shlex.split(flags), "main.c", "weights.S", "-o", "main"], folder)
+        _run([*shlex.split(compiler), *shlex.split(flags), "main.c", *weights, "-o", "main"], folder)
         alone, peak, *times = _run(["./main"], folder).split()
     names = [call.split("(", 1)[0].strip() for call in calls]
     return Profile(list(zip(names, map(float, times), strict=True)), float(peak), alone == "1")

@@ -27,6 +27,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="quantize a float program to int8; the first axis of each array "
         "counts the samples, the others are an input's",
     )
+    parser.add_argument(
+        "--weights", choices=("auto", "text", "binary"), default="auto",
+        help="how weights are saved: as C, or as bytes that the assembler of gcc and clang includes, a third as large; "
+        "by default as C up to 256 KiB",
+    )  # fmt: skip
     parser.add_argument("--name", help="what files and symbols begin with; by default the program's name")
 
 
@@ -52,7 +57,7 @@ def add_dim(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Compile, save, and say what became of it."""
     artifact = compile_program(args, args.name, args.calibrate)
-    artifact.save(args.output)
+    artifact.save(args.output, args.weights)
     print(artifact)
     print(f"saved in {args.output}")
     return 0

@@ -40,6 +40,7 @@ from qcomp.dialects.dims import declare_guards, declare_symbols, declared_guards
 from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
+from qcomp.dialects.spool import spooled
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow, widen
@@ -360,15 +361,15 @@ class Lowering:
             array, element = array.astype(np.float64), f64
         data = ConstantData(array)
         kind = memref_of(element, array.shape)
-        key = (data, kind)
-        if key not in self._constants:
+        if (data, kind) not in self._constants:
+            data = ConstantData(spooled(data.array), data.element, data.digest)
             op = loop.ConstantOp(DataAttr(data), kind)
             if self.block is not self._entry and self._entry.first_op is not None:
                 self._entry.insert_op_before(op, self._entry.first_op)
             else:
                 self._entry.add_op(op)
-            self._constants[key] = op.result
-        return self._constants[key]
+            self._constants[data, kind] = op.result
+        return self._constants[data, kind]
 
     def define(self, value: SSAValue, where: LocationAttr, layout: Layout | None = None) -> Buffer:
         """A new buffer for the result `value`: the caller's own place where a row-major result is returned.

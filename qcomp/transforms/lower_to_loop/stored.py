@@ -91,32 +91,24 @@ def store(weight: CodedWeight, lanes: int, halves: bool = True) -> StoredWeight 
     _, rows, run = weight.shape
     if not weight.codes.size:
         return None
-    group = math.gcd(_constant_over(weight.scales), _constant_over(weight.zeros))
-    by_row = rows > 1 and any(bool((values != values[:, :1]).any()) for values in (weight.scales, weight.zeros))
+    both = (weight.scales, weight.zeros)
+    group = math.gcd(*(values.run() for values in both))
+    by_row = rows > 1 and any(values.varies(1) for values in both)
     least, most = int(cast(int, weight.codes.min())), int(cast(int, weight.codes.max()))
     nibbles, unsigned = halves and most - least < _HALF and group > 1, weight.codes.dtype == np.uint8
-    scales, zeros = (
-        np.ascontiguousarray(values[:, : rows if by_row else 1, ::group]) for values in (weight.scales, weight.zeros)
-    )
+    rows = rows if by_row else 1
+    scales, zeros = (np.ascontiguousarray(values.every(2, group).whole()[:, :rows]) for values in both)
     base = least if nibbles else 0
     zero, kind, parameters = _zero_points(zeros, base, nibbles or unsigned)
     table: Array = np.arange(_HALF, dtype=np.float32) - np.float32(zero)
     scaled = bool((scales != 1).any())
-    held = Storage(nibbles, nibbles or unsigned, run, group, rows if by_row else 1, zero, kind, scaled=scaled)
+    held = Storage(nibbles, nibbles or unsigned, run, group, rows, zero, kind, scaled=scaled)
     if nibbles and lanes >= _HALF:
         held = replace(held, zero=0, table=True)
     codes = _packed(weight.codes, held, base) if nibbles else weight.codes
     stored = StoredWeight(held, codes, [scales, *parameters] if scaled else parameters, table)
     size = codes.nbytes + sum(array.nbytes for array in stored.parameters)
     return stored if size < 4 * weight.codes.size else None
-
-
-def _constant_over(values: Array) -> int:
-    """The most neighbouring places, a divisor of their number, that share a value in every row."""
-    if values.strides[-1] == 0:
-        return values.shape[-1]
-    changes = np.nonzero((values[..., 1:] != values[..., :-1]).any(axis=(0, 1)))[0] + 1
-    return math.gcd(values.shape[-1], *(int(place) for place in changes))
 
 
 def _zero_points(zeros: Array, base: int, unsigned: bool) -> tuple[int, str | None, list[Array]]:
@@ -138,7 +130,8 @@ def _packed(codes: Array, storage: Storage, base: int) -> Array:
     channels, rows, _ = codes.shape
     places: Array = np.zeros((channels, rows, storage.groups, 2 * storage.held), np.uint8)
     split = codes.reshape(channels, rows, storage.groups, storage.group)
-    places[..., : storage.group] = split.astype(np.int16) - base
+    # Modulo 256, and codes less the least of them are below 16.
+    np.subtract(split.view(np.uint8), np.uint8(base % 256), out=places[..., : storage.group])
     pairs = places.reshape(channels, rows, storage.groups * storage.held, 2)
     return pairs[..., 0] | (pairs[..., 1] << 4)
 

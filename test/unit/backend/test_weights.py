@@ -13,7 +13,7 @@ import pytest
 from compiled import COMPILERS, STRICT
 
 from qcomp.backend.build import build_library
-from qcomp.backend.weights import NUMBERS_LIMIT, ROW, assembler_weights, c_weights, number_lines
+from qcomp.backend.weights import NUMBERS_LIMIT, ROW, c_weights, number_lines, write_weights
 from qcomp.dialects.constant import Array
 
 
@@ -55,10 +55,8 @@ def same(left: Array, right: Array) -> bool:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
-    (folder / "net_weights.c").write_bytes(b"".join(c_weights("net", constants())))
-    assembled = assembler_weights("net", constants())
-    (folder / "net.bin").write_bytes(assembled.data)
-    (folder / "net_weights.S").write_text(assembled.source)
+    assert write_weights(folder, "net", constants(), "text") == ["net_weights.c"]
+    assert write_weights(folder, "net", constants(), "binary") == ["net_weights.S"]
     return folder
 
 
