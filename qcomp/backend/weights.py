@@ -72,9 +72,11 @@ _ASSEMBLER_HEAD = """\
 #error "these weights hold numbers as little-endian bytes: save them as text"
 #endif
 
-#define GLUED(prefix, name) prefix##name
-#define NAMED(prefix, name) GLUED(prefix, name)
-#define SYMBOL(name) NAMED(__USER_LABEL_PREFIX__, name)
+#if defined(__APPLE__) || (defined(_WIN32) && defined(__i386__))
+#define SYMBOL(name) _##name
+#else
+#define SYMBOL(name) name
+#endif
 #define BEGIN(name) .globl SYMBOL(name); SYMBOL(name):
 #if defined(__APPLE__)
 #define END(name, bytes)
