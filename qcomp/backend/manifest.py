@@ -21,7 +21,7 @@ from qcomp.limits import MAX_MANIFEST_BYTES
 from qcomp.reading import open_regular, read_bytes
 
 FORMAT_VERSION = 2
-"""Since 2 the field `digest` holds the digest of all others, every later version keeps it so, and weights need not be C.
+"""Since 2 the field `digest` holds the digest of all others, every later version keeps it so; weights need not be C.
 """
 FILE_NAME = "manifest.json"
 

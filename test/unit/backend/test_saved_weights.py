@@ -78,6 +78,7 @@ def test_the_library_is_built_again(folder: Path, artifact: Artifact, sample: Ar
 def test_artifacts_of_version_1_load(artifact: Artifact, sample: Array, tmp_path: Path) -> None:
     artifact.save(tmp_path / "old", weights="text")
     data: dict[str, Any] = json.loads((tmp_path / "old" / "manifest.json").read_text())
+    del data["digest"]
     (tmp_path / "old" / "manifest.json").write_text(json.dumps({**data, "format_version": 1}))
     (tmp_path / "old" / "net.so").unlink()
     assert (qcomp.load(tmp_path / "old")(sample) == artifact(sample)).all()
