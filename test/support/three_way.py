@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 import tempfile
@@ -23,7 +24,7 @@ from qcomp.transforms.plan_memory import PlanMemoryPass
 
 TARGETS: list[Target] = [target for target in (GENERIC, AVX512VNNI) if runs_here(target)]
 CLANG = next((name for name in ("clang-19", "clang") if shutil.which(name)), None)
-QUICK = ("gcc -O1",)
+QUICK = (f"{os.environ.get('CC', 'gcc')} -std=c99 -O1",)
 COMPILERS = ("gcc -O0", "gcc -O3", "gcc -O3 -march=native") + (
     (f"{CLANG} -O0", f"{CLANG} -O3", f"{CLANG} -O3 -march=native") if CLANG else ()
 )

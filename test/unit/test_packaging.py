@@ -46,7 +46,8 @@ def source_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_only_the_package(source_copy: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."]
+    options = ["-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path)]
+    command = [sys.executable, "-m", "pip", "wheel", *options, "."]
     subprocess.run(command, cwd=source_copy, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())

@@ -85,8 +85,9 @@ def results(options: Namespace) -> Iterator[Result]:
     done = read(options.json)
     yield from done
     known = {(result.op, result.dtype) for result in done}
-    for name, entry in operators().items():
-        if options.ops and name not in options.ops and entry.name not in options.ops:
+    part, parts = options.share
+    for index, (name, entry) in enumerate(operators().items()):
+        if index % parts != part - 1 or (options.ops and not {name, entry.name} & set(options.ops)):
             continue
         for dtype in options.dtypes.split(","):
             if (name, dtype) in known or DTYPES[dtype] not in entry.supported_dtypes("cpu"):
@@ -127,6 +128,14 @@ def summary(found: Sequence[Result]) -> list[str]:
     return lines
 
 
+def _share(text: str) -> tuple[int, int]:
+    """Parse "K/N". Raises ValueError, which argparse reports."""
+    part, parts = map(int, text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError
+    return part, parts
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run and print; 1 when anything is WRONG."""
     parser = ArgumentParser(prog="tools/conformance", description=(__doc__ or "").partition("\n")[0])
@@ -135,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=8, help="of each operator and dtype at most (default: 8)")
     parser.add_argument("--emit", type=int, default=0, help="of these to compile to C (default: 0)")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for an operator in a dtype (default: 120)")
+    parser.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="each N-th operator from the K-th on")
     parser.add_argument("--reasons", action="store_true", help="print why samples are not equal")
     parser.add_argument("--json", metavar="FILE", help="one line a result; those in it are not run again")
     options = parser.parse_args(arguments)

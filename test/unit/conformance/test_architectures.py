@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import deep
 import numpy as np
 import pytest
 
@@ -42,14 +43,14 @@ def test_there_are_enough() -> None:
     assert len(ARCHITECTURES) >= 45
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_float(name: str) -> None:
+@pytest.mark.parametrize(("name", "other"), deep.in_turn(ARCHITECTURES, FORMS[1:]))
+def test_float(name: str, other: str) -> None:
     model, inputs = build(name)
     with torch.no_grad():
         expected = [value.numpy() for value in torch.utils._pytree.tree_leaves(model(*inputs))]
     arrays = [value.numpy() for value in inputs]
     assert len({want.tobytes() for want in expected}) == len(expected)
-    for form in FORMS:
+    for form in (FORMS[0], other):
         module = qcomp.from_torch(exported(model, inputs, form))
         hold(qcomp.interpret(module, *arrays), expected, form)
         if form == FORMS[0]:

@@ -104,6 +104,14 @@ def test_results_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "all: 2 samples of 2 operators: equal 2 (100.0%)" in capsys.readouterr().out
 
 
+def test_shares_make_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(op_db, "operators", lambda: {name: _Entry(torch.neg, torch.zeros(2)) for name in "abcdefg"})
+    monkeypatch.setattr(op_db, "run_isolated", lambda entry, name, dtype, options: op_db.Result(name, dtype))
+    options = op_db.Namespace(ops=[], dtypes="float32", json=None)
+    shares = [[r.op for r in op_db.results(op_db.Namespace(**vars(options), share=(k, 3)))] for k in (1, 2, 3)]
+    assert shares == [["a", "d", "g"], ["b", "e"], ["c", "f"]]
+
+
 def test_samples_are_spread() -> None:
     assert list(spread(3, 8)) == [0, 1, 2]
     assert list(spread(10, 4)) == [0, 3, 6, 9]

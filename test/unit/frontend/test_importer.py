@@ -201,7 +201,7 @@ print(sum(op.name == 'nn.linear' for op in module.walk()), 'torch' in sys.module
     assert done.stdout.split() == ["1", "False"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_resnet50_in_time(tmp_path: Path) -> None:
     """Under 1.5 s of CPU from a cold start, all weights read."""
     path = tmp_path / "model.pt2"

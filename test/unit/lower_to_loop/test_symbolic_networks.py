@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import deep
 import numpy as np
 import pytest
 import torch
@@ -34,8 +35,7 @@ def close(found: Any, want: Any, sizes: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5, err_msg=str(sizes))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name, target", deep.in_turn(NETWORKS, TARGETS))
 def test_an_artifact_is_eager_at_all_sizes(name: str, target: str):
     sample = NETWORKS[name]()
     artifact = qcomp.compile(exported(sample, strict=target == "native"), target=target)

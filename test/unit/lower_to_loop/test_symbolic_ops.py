@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import deep
 import numpy as np
 import pytest
 
@@ -164,8 +165,7 @@ def inputs(module: Any, sizes: dict[str, int], seed: int) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name, target", deep.in_turn(PROGRAMS, TARGETS))
 def test_ops_over_symbols(name: str, target: str):
     module = PROGRAMS[name]().module()
     artifact = qcomp.compile(module, target=target, opt_level=1)

@@ -27,6 +27,7 @@ def test_the_table_is_drawn(request: pytest.FixtureRequest, tmp_path: Path):
     assert "</svg>" in (tmp_path / "p.svg").read_text()
 
 
+@pytest.mark.deep
 def test_time_grows_no_faster_than_the_number_of_ops(request: pytest.FixtureRequest):
     scaling = tool(request.config.rootpath)
     scaling.measure(300)
