@@ -8,11 +8,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from qcomp.errors import QcompError
-from tools.benchmark import importing, kernels, layers, models, symbolic, weights
+from tools.benchmark import importing, kernels, layers, models, peers, symbolic, weights
 
 _BENCHMARKS = {
     "kernels": kernels, "layers": layers, "models": models, "import": importing, "symbolic": symbolic,
-    "weights": weights,
+    "weights": weights, "peers": peers,
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,21 @@ def networks() -> Any:
     return importlib.import_module("networks")
 
 
+def pytorch_network(name: str) -> tuple[Any, Any]:
+    """Return the float network `name` of `SHAPES` and an example of its input, both seeded."""
+    import torch
+
+    return networks().build(name), torch.randn(SHAPES[name], generator=torch.Generator().manual_seed(1))
+
+
 def _programs(name: str, quantizer: str) -> dict[str, tuple[object, list[Array]]]:
     """The network as exported programs in float and quantized, each with its inputs."""
     import torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        example = (torch.randn(SHAPES[name], generator=torch.Generator().manual_seed(1)),)
-        model = networks().build(name)
+        model, *example = pytorch_network(name)
+        example = tuple(example)
         _, converted = networks().quantize(model, example, quantizer)
         exported = {"float": torch.export.export(model, example), "int8": torch.export.export(converted, example)}
     arrays: list[Array] = [value.numpy() for value in example]
@@ -84,18 +92,25 @@ def timed(artifact: Artifact, inputs: list[Array], seconds: float) -> tuple[floa
     times: list[float] = []
     artifact.run(inputs)
     while sum(times) < seconds or len(times) < 5:
-        _set_policy(os.SCHED_FIFO, 1)
-        try:
-            end = time.perf_counter() + BURST
-            while time.perf_counter() < end:
-                start = time.perf_counter()
-                artifact.run(inputs)
-                times.append(time.perf_counter() - start)
-        finally:
-            _set_policy(os.SCHED_OTHER, 0)
-        time.sleep(BURST / 4)
+        times += burst(lambda: artifact.run(inputs))
     times.sort()
     return times[0], times[len(times) // 2]
+
+
+def burst(call: Callable[[], object]) -> list[float]:
+    """Call for `BURST` seconds under SCHED_FIFO where that is allowed; return the seconds of each call."""
+    times: list[float] = []
+    _set_policy(os.SCHED_FIFO, 1)
+    try:
+        end = time.perf_counter() + BURST
+        while time.perf_counter() < end:
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+    finally:
+        _set_policy(os.SCHED_OTHER, 0)
+    time.sleep(BURST / 4)
+    return times
 
 
 def _set_policy(policy: int, priority: int) -> None:
