@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """int8 networks beside ONNX Runtime and OpenVINO: latency in one interleaved run, bytes to deploy, one thread.
 
-Each engine quantizes the same float network with the same calibration data in its maker's recommended way: qcomp from
-PT2E's X86InductorQuantizer, ONNX Runtime by quantize_static (QDQ, uint8 activations, int8 weights per channel), OpenVINO
-by nncf.quantize. Engines that are not installed are named and left out:
-pip install onnx onnxscript onnxruntime openvino nncf.
+Each engine quantizes the same float network in its maker's recommended way: qcomp from PT2E's X86InductorQuantizer,
+ONNX Runtime by quantize_static (QDQ, uint8 activations, int8 weights per channel), OpenVINO by nncf.quantize.
+Engines that are not installed are named and left out: pip install onnx onnxscript onnxruntime openvino nncf.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import statistics
 import tempfile
@@ -100,30 +100,24 @@ def _qcomp(model: Any, example: Any, folder: Path) -> Engine:
 
 def _onnx(model: Any, example: Any, folder: Path) -> Path:
     """Write the float network as ONNX, input named "input", and return its path."""
-    import torch
-
     path = folder / "float.onnx"
-    torch.onnx.export(model, (example,), str(path), dynamo=True, input_names=["input"], external_data=False)
+    exporter = _module("torch.onnx")
+    exporter.export(model, (example,), str(path), dynamo=True, input_names=["input"], external_data=False)
     return path
 
 
 def _onnx_runtime(model: Any, example: Any, folder: Path) -> Engine:
-    import onnxruntime  # pyright: ignore[reportMissingImports]
-    from onnxruntime import quantization  # pyright: ignore[reportMissingImports]
+    onnxruntime, quantization = _module("onnxruntime"), _module("onnxruntime.quantization")
+    samples = map(_as_inputs, _calibration(example.shape))
 
-    class Samples(quantization.CalibrationDataReader):
-        """The calibration data, as ONNX Runtime reads it."""
+    def get_next(_: object) -> dict[str, Any] | None:
+        return next(samples, None)
 
-        def __init__(self) -> None:
-            self.rest = iter(_calibration(example.shape))
-
-        def get_next(self) -> dict[str, Any] | None:
-            sample = next(self.rest, None)
-            return None if sample is None else {"input": sample.numpy()}
-
+    reader: Any = type("Samples", (quantization.CalibrationDataReader,), {"get_next": get_next})
     path = folder / "int8.onnx"
     quantization.quantize_static(
-        str(_onnx(model, example, folder)), str(path), Samples(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+        str(_onnx(model, example, folder)), str(path), reader(),
+        quant_format=quantization.QuantFormat.QDQ, per_channel=True,
         activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
     )  # fmt: skip
     options = onnxruntime.SessionOptions()
@@ -135,11 +129,9 @@ def _onnx_runtime(model: Any, example: Any, folder: Path) -> Engine:
 
 
 def _openvino(model: Any, example: Any, folder: Path) -> Engine:
-    import nncf  # pyright: ignore[reportMissingImports]
-    import openvino  # pyright: ignore[reportMissingImports]
-
+    nncf, openvino = _module("nncf"), _module("openvino")
     converted = openvino.convert_model(str(_onnx(model, example, folder)))
-    samples = nncf.Dataset(_calibration(example.shape), lambda sample: {"input": sample.numpy()})
+    samples = nncf.Dataset(_calibration(example.shape), _as_inputs)
     quantized = nncf.quantize(converted, samples, subset_size=CALIBRATION_SAMPLES)
     openvino.save_model(quantized, folder / "int8.xml", compress_to_fp16=False)
     options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": "1"}
@@ -151,6 +143,14 @@ def _openvino(model: Any, example: Any, folder: Path) -> Engine:
         for path in libraries.glob(f"lib{name}") if not path.is_symlink()
     ]  # fmt: skip
     return Engine(request.infer, _size([folder / "int8.xml", folder / "int8.bin"]), _size(needed))
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def _as_inputs(sample: Any) -> dict[str, Any]:
+    return {"input": sample.numpy()}
 
 
 def _size(paths: Any) -> int:

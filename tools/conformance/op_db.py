@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=8, help="of each operator and dtype at most (default: 8)")
     parser.add_argument("--emit", type=int, default=0, help="of these to compile to C (default: 0)")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for an operator in a dtype (default: 120)")
-    parser.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="each N-th operator from the K-th on")
+    parser.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="of N parts of all the K-th")
     parser.add_argument("--reasons", action="store_true", help="print why samples are not equal")
     parser.add_argument("--json", metavar="FILE", help="one line a result; those in it are not run again")
     options = parser.parse_args(arguments)
