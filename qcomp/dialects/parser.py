@@ -94,7 +94,7 @@ class SourceParser(LiteralParser):
         self._parser_state = ParserState(_Lexer(Input("\n" * line_offset + decoded, name)))
         self.attribute_aliases = _Aliases()
         content = self.lexer.input.content
-        self._line_starts = [0, *(at + 1 for at, char in enumerate(content) if char == "\n")]
+        self._line_starts = [0, *(found.end() for found in re.finditer("\n", content))]
         self._file = StringAttr(name)
         self._op_start = 0
         self._forward: dict[str, Span[str]] = {}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from qcomp.dialects.quant import encoding_of, storage_type
 from qcomp.dialects.specialize import specialize, symbols_in
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow, narrow
+from qcomp.reading import require_memory
 
 UNKNOWN_SIZE = 3
 """What a dimension that is not known before run time is taken to be."""
@@ -70,6 +72,12 @@ def inputs_for(function: FuncOp, seed: int, planted: bool) -> list[Array]:
     denormals and the largest numbers among them. Codes take all values, the extremes for sure. Integers of 32 bits and
     more are 0 or 1, so that they can be indices.
     """
+    counts = [
+        math.prod(max(size, 1) for size in cast("TensorType[Attribute]", kind).get_shape())
+        for kind in function.function_type.inputs
+        if isinstance(kind, TensorType | MemRefType)
+    ]
+    require_memory(8 * (sum(counts) + 2 * max(counts, default=0)), "running the program on made-up inputs")
     rng = np.random.default_rng(seed)
     return [_input(kind, rng, planted) for kind in function.function_type.inputs]
 

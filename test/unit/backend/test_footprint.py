@@ -70,3 +70,9 @@ def test_what_is_available_is_bounded_by_the_process_itself():
     finally:
         resource.setrlimit(resource.RLIMIT_AS, old)
     assert found is not None and found <= 300 << 20
+
+
+def test_a_pass_that_cannot_be_verified_does_not_pass(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reading, "available_memory", lambda: 20 << 30)
+    with pytest.raises(QcompError, match=r"running the program on made-up inputs needs 96\.0 GiB of memory"):
+        qcomp.run_passes(qcomp.parse(LARGE), "dce", verify=True)
