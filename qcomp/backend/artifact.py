@@ -246,7 +246,9 @@ def load_from(place: Path, kept: TemporaryFolder | None = None) -> Artifact:
     built = TemporaryFolder()
     copy_sources(manifest.files, place, built.path)
     path = build_program(built.path, manifest.name, manifest.sources, manifest.opt_level)
-    return Artifact(manifest, Library(path, manifest, built), write)
+    library = Library(path, manifest, built)
+    built.hold([path.name])
+    return Artifact(manifest, library, write)
 
 
 def write_input(target: Any, value: Any, name: str) -> None:
@@ -293,7 +295,12 @@ def _copier(place: Path, kept: TemporaryFolder | None) -> WriteSources:
         if weights not in ("auto", form) and len(artifact.manifest.sources) > 1:
             text = f"the weights of a loaded artifact stay {form}"
             raise QcompError(text, code="option", hint=f'compile the model again and save it with weights="{weights}"')
-        copy_sources(artifact.manifest.files, kept.path if kept is not None else place, target)
+        if kept is None:
+            copy_sources(artifact.manifest.files, place, target)
+            return
+        for name in artifact.manifest.files:
+            if not name.endswith(".so"):
+                kept.copy(name, target / name)
 
     return write
 

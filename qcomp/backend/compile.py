@@ -36,7 +36,7 @@ from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
 from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
-from qcomp.dialects.spool import spooled_to
+from qcomp.dialects.spool import has_spooled, spooled_to
 from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 from qcomp.refusals import RefusalError
@@ -280,6 +280,8 @@ def _build(emitted: Emitted) -> Artifact:
     elif runs_here(emitted.target):
         path = _compile_c(emitted.program, emitted.folder.path, emitted.manifest.opt_level)
         library = Library(path, emitted.manifest, emitted.folder)
+        if not has_spooled(emitted.folder.path):
+            emitted.folder.hold([path.name])
     return Artifact(emitted.manifest, library, write, emitted.module, emitted.reference)
 
 

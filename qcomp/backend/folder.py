@@ -18,6 +18,7 @@ from qcomp.errors import QcompError
 
 JOURNAL = ".qcomp-replacing"
 """File in a folder whose files are being replaced: the names of all that may go."""
+_CHUNK = 1 << 20
 _ABANDONED_SECONDS = 60
 """Age from which a temporary folder without a lock is taken for one of a process that was killed."""
 
@@ -25,22 +26,54 @@ _ABANDONED_SECONDS = 60
 class TemporaryFolder:
     """A folder that goes when nothing refers to this object, and with the process at the latest.
 
-    pid: the process that made it; one that was forked from it leaves the folder alone.
+    A process that was forked from the one that made it leaves the folder alone.
     """
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="qcomp-"))
-        self.pid = os.getpid()
-        self._finalizer = weakref.finalize(self, _remove, self.path, self.pid)
+        self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
+        self._held: dict[str, int] = {}
 
     def remove(self) -> None:
         """Remove the folder now."""
         self._finalizer()
 
+    def hold(self, names: Iterable[str]) -> None:
+        """Remove the folder now; `copy` still has the files `names`, which no end of the process leaves behind.
+
+        The folder stays where the system keeps no removed files open, or no more files at all.
+        """
+        if os.name != "posix":
+            return
+        held: dict[str, int] = {}
+        weakref.finalize(self, _close, held).atexit = False
+        try:
+            for name in names:
+                held[name] = os.open(self.path / name, os.O_RDONLY)
+        except OSError:
+            _close(held)
+            return
+        self._held = held
+        self.remove()
+
+    def copy(self, name: str, target: Path) -> None:
+        """Copy the file `name` to `target`."""
+        if name not in self._held:
+            shutil.copyfile(self.path / name, target)
+            return
+        with open(target, "wb") as file:
+            while chunk := os.pread(self._held[name], _CHUNK, file.tell()):
+                file.write(chunk)
+
 
 def _remove(path: Path, pid: int) -> None:
     if os.getpid() == pid:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _close(held: dict[str, int]) -> None:
+    while held:
+        os.close(held.popitem()[1])
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
 import shutil
@@ -53,7 +54,9 @@ class Library:
         self.path = path
         self.size = path.stat().st_size
         self._manifest = manifest
-        self._session: _Session | None = _Session(path, manifest, folder)
+        shared = SharedObject(path)
+        check_abi(manifest, shared.text(abi_symbol(manifest.name)), path)
+        self._session: _Session | None = _Session(shared, manifest, folder)
 
     @property
     def closed(self) -> bool:
@@ -71,7 +74,8 @@ class Library:
     def copy(self) -> Library:
         """The same library with arenas and a state of its own; the state is what this one's is now."""
         session = self._open_session()
-        copied = Library(self.path, self._manifest, session.folder)
+        copied = copy.copy(self)
+        copied._session = _Session(session.shared, self._manifest, session.folder)
         copied.set_state(session.state())
         return copied
 
@@ -85,9 +89,11 @@ class Library:
 
     def write_to(self, path: Path) -> None:
         """Copy the file of the library."""
-        session = self._open_session()  # keeps the folder while it is read
-        shutil.copyfile(self.path, path)
-        del session
+        folder = self._open_session().folder
+        if folder is not None:
+            folder.copy(self.path.name, path)
+        else:
+            shutil.copyfile(self.path, path)
 
     def __call__(self, inputs: Sequence[Array], sizes: Mapping[str, int] | None = None) -> list[Array]:
         """Run once. `inputs` must fit: nothing is checked here. sizes: of all symbols, in order."""
@@ -114,17 +120,16 @@ def closed_error(name: str) -> QcompError:
 class _Session:
     """All that a call uses: code, state and the threads' arenas. A call in flight keeps it, and with it the library."""
 
-    def __init__(self, path: Path, manifest: Manifest, folder: TemporaryFolder | None):
+    def __init__(self, shared: SharedObject, manifest: Manifest, folder: TemporaryFolder | None):
         self.folder = folder
-        self._shared = SharedObject(path)
+        self.shared = shared
         name = manifest.name
-        check_abi(manifest, self._shared.text(abi_symbol(name)), path)
         self._outputs = [(port.shape, np.dtype(port.dtype)) for port in manifest.interface.outputs]
         self._arena_bytes = manifest.arena_bytes
-        self._run = self._shared.function(f"{name}_run")
+        self._run = self.shared.function(f"{name}_run")
         self._arena_size: Any = None
         if is_symbolic(manifest.arena_bytes):
-            self._arena_size = self._shared.function(f"{name}_arena_size")
+            self._arena_size = self.shared.function(f"{name}_arena_size")
             self._arena_size.restype = ctypes.c_int64
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -136,7 +141,7 @@ class _Session:
             self._state_view = self._state_memory[begin : begin + manifest.state_bytes]
             self._state_view[...] = 0
             self._state = [address]
-            self._init = self._shared.function(f"{name}_init")
+            self._init = self.shared.function(f"{name}_init")
             self.reset()
 
     def reset(self) -> None:

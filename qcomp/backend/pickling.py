@@ -58,11 +58,13 @@ def _load(files: Mapping[str, bytes]) -> Artifact:
     folder = TemporaryFolder()
     manifest = _manifest(files, folder)
     try:
-        return load_from(folder.path, folder)
+        artifact = load_from(folder.path, folder)
     except QcompError as problem:
         if problem.code != "no-compiler" or manifest.library is not None:
             raise
-        return Artifact(manifest, None, sources_in(folder))  # It could not be called before, either.
+        artifact = Artifact(manifest, None, sources_in(folder))  # It could not be called before, either.
+    folder.hold(files)  # Workers end without a farewell.
+    return artifact
 
 
 def _manifest(files: Mapping[str, bytes], folder: TemporaryFolder) -> Manifest:

@@ -24,6 +24,7 @@ from qcomp.dialects.constant import Array
 LEAST_BYTES = 1 << 20
 """Smaller arrays stay in memory."""
 _CHUNK = 1 << 20
+_PREFIX = "constant"
 _folder: ContextVar[Path | None] = ContextVar("spool_folder", default=None)
 _numbers = count()
 
@@ -43,10 +44,15 @@ def spooled(array: Array) -> Array:
     folder = _folder.get()
     if folder is None or array.nbytes < LEAST_BYTES:
         return array
-    path = folder / f"constant{next(_numbers)}.bin"
+    path = folder / f"{_PREFIX}{next(_numbers)}.bin"
     with open(path, "wb") as file:
         file.write(array.reshape(-1).data.cast("B"))
     return np.memmap(path, array.dtype, "r", shape=array.shape)
+
+
+def has_spooled(folder: Path) -> bool:
+    """Return whether arrays have files in `folder`."""
+    return any(folder.glob(f"{_PREFIX}*.bin"))
 
 
 def write_array(array: Array, file: BinaryIO) -> None:
