@@ -75,6 +75,7 @@ def test_self_test_within_rounding(dtype: torch.dtype, tmp_path: Path, monkeypat
     """Without a library here, sums are compared within what their order may change."""
     from qcomp.backend import compile as compile_module
 
+    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(compile_module, "find_compiler", lambda: None)
     torch.manual_seed(0)
     model, value = nn.Conv2d(3, 4, 3).to(dtype).eval(), torch.randn(1, 3, 7, 5).to(dtype)
