@@ -285,6 +285,7 @@ def test_warnings_are_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     from qcomp.backend import compile as compile_module
 
     (folder / "q.mlir").write_text(QUANTIZED)
+    monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(compile_module, "find_compiler", lambda: None)
     result = run(folder, "compile q.mlir -o out")
     assert result.code == 0
