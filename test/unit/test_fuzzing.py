@@ -92,3 +92,16 @@ def test_small_runs_find_nothing(kind: str, count: int, tmp_path: Path) -> None:
     done = subprocess.run([*command, "--syntax", "2", "--keep", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{kind}: {count} mutants of" in done.stdout and not list(tmp_path.iterdir())
+
+
+def test_numbers_that_no_program_may_have_are_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the checks that refuse them the judge must."""
+    text = "func.func @main(%x: tensor<KIND>) -> tensor<KIND> {\n  func.return %x : tensor<KIND>\n}\n"
+    kinds = ("4294967296x4294967296xf32", "2x!quant.uniform<i8:f32, 1.0e39:3>", "2x!quant.uniform<i8:f32, 1.0e-320:3>")
+    for kind in kinds:
+        assert judge_mlir(text.replace("KIND", kind).encode()).kind == "refused"
+    monkeypatch.setattr("qcomp.dialects.parser.check_sizes", lambda _: None)
+    monkeypatch.setattr("qcomp.dialects.quant.encoding.Encoding._check_scales", lambda _: None)
+    for kind in kinds:
+        with pytest.raises(AssertionError, match="accepted"):
+            judge_mlir(text.replace("KIND", kind).encode())

@@ -3,22 +3,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import ModuleOp
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute
 
-from qcomp.backend.compile import emit_module
+from qcomp.backend.compile import Emitted, emit_module
+from qcomp.backend.footprint import usual_footprint
+from qcomp.backend.selftest import made_up_input, selftest_source
 from qcomp.cli.arrays import NpzSamples, read_inputs
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import ConstantStore
 from qcomp.dialects.context import context
+from qcomp.dialects.quant import encoding_of
 from qcomp.dialects.text import parse_text, print_text
 from qcomp.errors import QcompError
 from qcomp.frontend import from_torch
+from qcomp.interpreter import interpret
 from qcomp.transforms.pipeline import available_passes, run_passes
 from tools.fuzzing.isolation import Outcome
 from tools.fuzzing.seeds import NPZ_PORTS, NPZ_SAMPLES, PASS_MARK, sidecar_text
@@ -26,6 +33,8 @@ from tools.fuzzing.seeds import NPZ_PORTS, NPZ_SAMPLES, PASS_MARK, sidecar_text
 T = TypeVar("T")
 
 LONGEST_MESSAGE = 20_000
+SELFTEST_BYTES = 1 << 16
+"""Programs whose call takes no more are interpreted, too."""
 PIPELINES = (
     "O1", "O2", "quantize", "O1,quantize,O2,integer", "cse,dce,remove-identities", "fold-constants,fold-affine",
     "insert-qdq,duplicate-dequantize,fuse-qdq", "lower-batch-norm,lower-to-loop,plan-memory", "compose-reshapes",
@@ -106,13 +115,44 @@ def _judged(read: object, rng: random.Random, passes: str | None = None) -> Outc
     try:
         module = read() if callable(read) else read
         assert isinstance(module, ModuleOp)
+        _check_numbers(module)
         if passes is not None:
             run_passes(module, passes)
             return Outcome("ok", passes)
         emitted = emit_module(module, rng.choice(("generic", "x86-64-avx512vnni")), rng.randrange(4), "net")
+        _run_selftest(emitted)
         return Outcome("ok", C_MARK + emitted.program.header + C_PART + emitted.program.source)
     except QcompError as error:
         return _clear(str(error))
+
+
+def _check_numbers(module: ModuleOp) -> None:
+    """What was accepted must have sizes and scales that the rest can compute with."""
+    for op in module.walk():
+        arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+        for value in (*op.results, *arguments):
+            held: Attribute = value.type
+            if not isinstance(held, TensorType):
+                continue
+            kind = cast(TensorType[Attribute], held)
+            assert math.prod(max(size, 1) for size in kind.get_shape()) <= 1 << 36, f"{kind} is accepted"
+            encoding = encoding_of(kind)
+            if encoding is not None:
+                narrow = encoding.scales.astype(np.float32)
+                assert (np.isfinite(narrow) & (narrow > 0)).all(), f"scales of {kind} are accepted"
+
+
+def _run_selftest(emitted: Emitted) -> None:
+    """Make the self-test of a small program, for which it is interpreted."""
+    manifest = emitted.manifest
+    found = usual_footprint(manifest.interface, manifest.arena_bytes, manifest.state_bytes)
+    if found is None or found.total > SELFTEST_BYTES or manifest.state_bytes:
+        return
+    interface = manifest.interface.at(manifest.interface.usual_sizes(2))
+    inputs = [made_up_input(index, port) for index, port in enumerate(interface.inputs)]
+    expected = interpret(emitted.module, *inputs)
+    for _ in selftest_source(emitted.program.name, interface.inputs, interface.outputs, expected, exact=False):
+        pass
 
 
 def _clear(text: str) -> Outcome:
