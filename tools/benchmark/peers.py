@@ -102,7 +102,8 @@ def _onnx(model: Any, example: Any, folder: Path) -> Path:
     """Write the float network as ONNX, input named "input", and return its path."""
     path = folder / "float.onnx"
     exporter = _module("torch.onnx")
-    exporter.export(model, (example,), str(path), dynamo=True, input_names=["input"], external_data=False)
+    options = {"dynamo": True, "input_names": ["input"], "external_data": False, "verbose": False}
+    exporter.export(model, (example,), str(path), **options)
     return path
 
 
