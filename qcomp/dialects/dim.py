@@ -185,7 +185,7 @@ def is_symbolic(size: object) -> bool:
     return isinstance(size, Dim)
 
 
-def symbols_of(sizes: Iterable[object]) -> list[str]:
+def symbols_of(sizes: Iterable[int]) -> list[str]:
     """The names of the symbols in `sizes`, in order of appearance."""
     found: dict[str, None] = {}
     for size in sizes:

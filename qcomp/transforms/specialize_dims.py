@@ -43,7 +43,7 @@ def resolve(module: ModuleOp, dims: Mapping[str, int]) -> dict[str, int]:
             raise QcompError(f"the program has no symbolic size {key}", code="option", hint=hint)
         if values.setdefault(name, size) != size:
             raise QcompError(f"two sizes for {name}: {values[name]} and {size}", code="option")
-    check_sizes([size for size in size_conditions(module) if values.keys() >= set(symbols_of([size]))], values)
+    check_sizes([guard for guard in size_conditions(module) if values.keys() >= set(symbols_of([guard.size]))], values)
     return values
 
 
