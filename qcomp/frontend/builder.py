@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from math import prod
 from typing import TypeVar, cast
 
@@ -19,11 +18,13 @@ from qcomp.dialects.dims import sizes_of, tensor_of
 from qcomp.dialects.element import element_type, is_float, numpy_dtype
 from qcomp.dialects.facts import Assumptions
 from qcomp.dialects.location import location
-from qcomp.dialects.nn import AddOp, CastOp, ConstantOp, DimValueOp, DivOp, ExpandOp, MulOp, RsqrtOp, SqrtOp
+from qcomp.dialects.nn import CastOp, ConstantOp, DimValueOp, ExpandOp
 from qcomp.dialects.quant import CastStorageOp, encoding_of, storage_type
 from qcomp.dialects.verification import type_problem
 from qcomp.errors import QcompError
 from qcomp.frontend.graph import Argument, DType, Graph, Location, Node, Ref, ScalarMeta
+from qcomp.frontend.scalar_expressions import real_number, whole_number
+from qcomp.frontend.size_facts import require_same
 from qcomp.frontend.symbols import Dim, Expr
 from qcomp.frontend.tensor_data import Array
 from qcomp.limits import MAX_COMPUTED_BYTES
@@ -47,12 +48,6 @@ class Complex:
 
 Result = SSAValue | Complex | Sequence["SSAValue | Complex | None"] | None
 """What a handler returns: the value of a single result, or one value per result (None for one that is not offered)."""
-
-
-REAL: dict[str, Callable[[SSAValue, SSAValue], Operation]] = {
-    "add": AddOp, "mul": MulOp, "truediv": DivOp, "pow": AddOp, "float": AddOp,
-}  # fmt: skip
-"""The operations on real numbers that sizes take part in; `pow` and `float` have forms of their own."""
 
 
 def int_size(value: Number) -> int:
@@ -211,8 +206,13 @@ class Builder:
         return self.cast(value, dtype_name(element))
 
     def expand(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """`value` broadcast to `shape`; itself when it has it."""
-        return value if shape_of(value) == tuple(shape) else self.add(ExpandOp(value, shape))
+        """`value` broadcast to `shape`, whose symbols become those of `value`; itself when it has it."""
+        if shape_of(value) == tuple(shape):
+            return value
+        for size, wanted in zip(shape_of(value)[::-1], shape[::-1], strict=False):
+            if size != 1 and is_symbolic(size - wanted):
+                require_same(self, size, wanted)
+        return self.add(ExpandOp(value, shape))
 
     def plain(self, value: SSAValue) -> SSAValue:
         """`value` with quantized elements seen as the integers that store them, as torch's graph has them."""
@@ -355,48 +355,10 @@ class Builder:
         meta = self.graph.values.get(value.name) if isinstance(value, Ref) else None
         if isinstance(meta, ScalarMeta) and isinstance(meta.value, Expr):
             if meta.kind == "int" and not self.items.keys().isdisjoint(meta.value.symbols()):
-                return self._whole(meta.value)
+                return whole_number(self, meta.value)
             if meta.kind == "float" and not meta.value.symbols() <= set(self.symbols):
-                return self._real(meta.value)
+                return real_number(self, meta.value)
         return self.number(node, name)
-
-    def _whole(self, value: Expr | Number | str) -> SSAValue:
-        """A sum or product of whole numbers read from tensors, in int64."""
-        if isinstance(value, Expr) and value.op == "symbol" and str(value.args[0]) in self.items:
-            return self.cast(self.items[str(value.args[0])], "int64")
-        if isinstance(value, Expr) and value.op in ("add", "mul"):
-            return reduce(lambda left, right: self.add(REAL[value.op](left, right)), map(self._whole, value.args))
-        if isinstance(value, str) or (isinstance(value, Expr) and not self.items.keys().isdisjoint(value.symbols())):
-            raise QcompError(f"{value}, which depends on data, is not supported", code="dynamic-value")
-        return self.scalar(self.size(value) if isinstance(value, Expr) else value, "int64")
-
-    def _real(self, expression: Expr) -> SSAValue:
-        """A real expression over sizes, computed in float32."""
-        if expression.op == "symbol":
-            return self._float(expression)
-        parts = [self._real(part) if isinstance(part, Expr) and part.op in REAL else part for part in expression.args]
-        held = [part if isinstance(part, SSAValue) else self._float(part) for part in parts]
-        if expression.op == "float":
-            return held[0]
-        if expression.op == "pow":
-            if expression.args[1] == 0.5:
-                return self.add(SqrtOp(held[0]))
-            if expression.args[1] == -0.5:
-                return self.add(RsqrtOp(held[0]))
-            if expression.args[1] == -1:
-                return self.add(DivOp(self._float(1.0), held[0]))
-            raise QcompError(f"{expression}, which depends on sizes, is not supported", code="dynamic-value")
-        total = held[0]
-        for part in held[1:]:
-            total = self.add(REAL[expression.op](total, part))
-        return total
-
-    def _float(self, value: Expr | Number | str) -> SSAValue:
-        if isinstance(value, Expr) and not self.items.keys().isdisjoint(value.symbols()):
-            return self.cast(self.items[str(value.args[0])] if value.op == "symbol" else self._whole(value), "float32")
-        if isinstance(value, str):
-            raise QcompError(f"{value} is no number", code="dynamic-value")
-        return self.scalar(self.size(value) if isinstance(value, Expr) else value, "float32")
 
     def integer(self, node: Node, name: str, default: int | None = None) -> int:
         """An integer argument."""

@@ -14,6 +14,9 @@ from qcomp.errors import QcompError
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Number, Result, dtype_of, int_size, shape_of
 from qcomp.frontend.graph import Node
+from qcomp.frontend.ops.counting import has_symbols, places
+from qcomp.frontend.ops.operands import compare, product, total
+from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
 
 _MAX_SEQUENCE = 1 << 24
@@ -70,17 +73,26 @@ def number_of_tensor(b: Builder, node: Node) -> Result:
     raise QcompError("gives a number that the graph says nothing of", code="dynamic-value", hint="export the program")
 
 
+def _count(start: int, end: int, step: int) -> int:
+    """How many of start, start + step, ... come before `end`."""
+    return ceil_divide(end - start, step) if step > 0 else ceil_divide(start - end, -step)
+
+
 def _symbolic_arange(b: Builder, node: Node, start: Number, end: Number, step: Number) -> SSAValue:
     """As many numbers as a symbolic size says, counted in int64."""
-    if is_symbolic(step) or not isinstance(step, int) or step < 1 or isinstance(start, float) or isinstance(end, float):
+    if step == 0 or any(isinstance(value, float) for value in (start, end, step)):
         raise QcompError(f"arange({start}, {end}, {step}) is not supported", code="unsupported-op")
-    count = ceil_divide(int_size(end) - int_size(start), step)
-    return b.cast(b.add(nn.ArangeOp(int_size(start), count, step)), b.dtype(node) or "int64")
+    first, last, by = map(int_size, (start, end, step))
+    if is_symbolic(by):
+        numbers = total(b, product(b, places(b, _count(first, last, by)), by), first)
+    else:
+        numbers = b.add(nn.ArangeOp(first, _count(first, last, by), by))
+    return b.cast(numbers, b.dtype(node) or "int64")
 
 
 @op("arange.default", "arange.start", "arange.start_step")
 def arange(b: Builder, node: Node) -> Result:
-    """start, start + step, ... below end, as a constant."""
+    """start, start + step, ... as far as `end`, as a constant."""
     start, end, step = b.number(node, "start", 0), b.number(node, "end"), b.number(node, "step", 1)
     if any(map(is_symbolic, (start, end, step))):
         return _symbolic_arange(b, node, start, end, step)
@@ -100,6 +112,8 @@ def eye(b: Builder, node: Node) -> Result:
     rows = b.integer(node, "n")
     columns = b.integer(node, "m") if node.argument("m") is not None else rows
     dtype = b.dtype(node) or promotion.DEFAULT_FLOAT
+    if has_symbols((rows, columns)):
+        return b.cast(compare(b, "eq", reshape_to(b, places(b, rows), (rows, 1)), places(b, columns)), dtype)
     b.room(rows, columns)
     return b.cast(b.constant(np.eye(rows, columns, dtype=np.float32)), dtype)
 

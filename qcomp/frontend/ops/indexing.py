@@ -114,6 +114,7 @@ def _index_tensors(b: Builder, node: Node) -> dict[int, SSAValue]:
                 "a mask as index makes a result whose size depends on data", code="data-dependent",
                 hint="use torch.where or a product with the mask",
             )  # fmt: skip
+        b.room(int(np.count_nonzero(mask)), mask.ndim)
         for set_places in np.nonzero(mask):
             found[axis] = b.constant(set_places.astype(np.int64), "int64")
             axis += 1

@@ -16,6 +16,7 @@ from qcomp.frontend.ops.indexing import Indexed, at_least_1d, wrapped
 from qcomp.frontend.ops.operands import function, is_float, operand, quotient
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
+from qcomp.frontend.size_facts import require_same
 
 _REDUCTIONS = {
     "sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min",
@@ -38,7 +39,13 @@ def put_at(b: Builder, node: Node, base: SSAValue, accumulate: bool) -> SSAValue
 def scattered(
     b: Builder, base: SSAValue, index: SSAValue, source: SSAValue, dim: int, reduce: str
 ) -> SSAValue:  # fmt: skip
-    """nn.scatter; 16-bit floats are combined in float32 and rounded once, truth values by or and and."""
+    """nn.scatter; 16-bit floats are combined in float32 and rounded once, truth values by or and and.
+
+    Where the index has elements of its own it is as long as `source`, which the export does not check.
+    """
+    for length, size in zip(shape_of(index), shape_of(source), strict=True):
+        if length != 1:
+            require_same(b, length, size)
     dtype = dtype_of(base)
     wide = "float32" if reduce != "none" and dtype in ("float16", "bfloat16") else dtype
     if dtype == "bool" and reduce != "none":

@@ -48,13 +48,16 @@ def _int64(b: Builder, array: Array) -> SSAValue:
 def nonzero(b: Builder, node: Node) -> Result:
     """The places of elements that are not 0: [count, rank]."""
     value = _tensor(b, node)
+    b.room(int(np.count_nonzero(value)), value.ndim)
     return _int64(b, np.argwhere(value) if value.ndim else np.zeros((int(value.any()), 0)))
 
 
 @op("nonzero_numpy.default")
 def nonzero_numpy(b: Builder, node: Node) -> Result:
     """The places of elements that are not 0, a tensor for each dimension."""
-    return [_int64(b, places) for places in np.nonzero(np.atleast_1d(_tensor(b, node)))]
+    value = np.atleast_1d(_tensor(b, node))
+    b.room(int(np.count_nonzero(value)), value.ndim)
+    return [_int64(b, places) for places in np.nonzero(value)]
 
 
 @op("masked_select.default")
@@ -62,6 +65,7 @@ def masked_select(b: Builder, node: Node) -> Result:
     """The elements where a mask is set, in order; the mask broadcasts."""
     value, mask = b.tensor(node, "self"), _tensor(b, node, "mask")
     shape = broadcast_shapes(static_shape(value), mask.shape)
+    b.room(*shape)
     places = np.flatnonzero(np.broadcast_to(mask, shape))
     return pick(b, reshape_to(b, b.expand(value, shape), (prod(shape),)), _int64(b, places), 0)
 
@@ -90,12 +94,20 @@ def unique(b: Builder, node: Node) -> Result:
     return [found, _int64(b, inverse), _int64(b, counts)]
 
 
+def _repeated(b: Builder, repeats: IntArray) -> Array:
+    """Each place as often as its element says."""
+    if repeats.size and repeats.min() < 0:
+        raise QcompError("elements are repeated a negative number of times", code="malformed-graph")
+    b.room(sum(map(int, repeats)))
+    return np.repeat(np.arange(repeats.size), repeats)
+
+
 @op("repeat_interleave.Tensor")
 def repeat_places(b: Builder, node: Node) -> Result:
     """Each place as often as its element says."""
     repeats = cast(IntArray, _tensor(b, node, "repeats"))
     b.room(int(repeats.clip(0, _FAR).sum()))
-    return _int64(b, np.repeat(np.arange(repeats.size), repeats))
+    return _int64(b, _repeated(b, repeats))
 
 
 @op("repeat_interleave.self_Tensor")
@@ -117,4 +129,6 @@ def bincount(b: Builder, node: Node) -> Result:
     """How often each number from 0 on occurs."""
     if node.argument("weights") is not None:
         raise QcompError("bincount with weights is not supported", code="unsupported-op")
-    return _int64(b, np.bincount(cast(IntArray, _tensor(b, node)), minlength=b.integer(node, "minlength", 0)))
+    value, least = cast(IntArray, _tensor(b, node)), b.integer(node, "minlength", 0)
+    b.room(max(int(value.max(initial=0)) + 1, least))
+    return _int64(b, np.bincount(value, minlength=least))

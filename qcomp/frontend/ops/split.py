@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
-from qcomp.dialects.dim import is_symbolic
+from qcomp.dialects.dim import is_symbolic, modulo
+from qcomp.dialects.guard import compare
 from qcomp.dialects.nn.base import never_below
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
@@ -16,6 +17,7 @@ from qcomp.frontend.builder import Builder, Result, axis_of, dtype_of, shape_of
 from qcomp.frontend.graph import Node
 from qcomp.frontend.ops.shape import reshape_to
 from qcomp.frontend.ops.table import op
+from qcomp.frontend.size_facts import demand
 
 _NO_END = 2**63 - 1
 """What torch's graphs have where no end is given."""
@@ -44,17 +46,28 @@ def slice_(b: Builder, node: Node) -> Result:
     size, step = shape_of(value)[axis], b.integer(node, "step", 1)
     start = 0 if node.argument("start") is None else b.integer(node, "start")
     end = size if node.argument("end") is None else b.integer(node, "end")
-    start, end = (_place(bound, size) for bound in (start, end))
+    start, end = (_place(b, bound, size) for bound in (start, end))
     return _slice(b, value, axis, start, end, step)
 
 
-def _place(bound: int, size: int) -> int:
-    """Where a bound of Python's lies; symbolic ones are taken to lie inside, which is checked when sizes are known."""
-    if is_symbolic(bound) or is_symbolic(size):
-        if is_symbolic(bound):
-            return bound
+def _place(b: Builder, bound: int, size: int) -> int:
+    """Position that a slice's bound means; symbolic ones are taken to lie inside, which calls are checked for."""
+    if is_symbolic(bound):
+        return size + bound if b.assumptions.at_least_0(bound) is False else bound
+    if is_symbolic(size):
         return size if bound == _NO_END else size + bound if bound < 0 else bound
     return min(max(bound + size if bound < 0 else bound, 0), size)
+
+
+def _from_start(b: Builder, index: int, size: int, last: int) -> int:
+    """`index`, which lies from -size to `last`, counted from the start of a dimension of `size`."""
+    if is_symbolic(index) or is_symbolic(size):
+        demand(b, compare(index + size, ">=", 0))
+        demand(b, compare(index, "<=", last))
+        if is_symbolic(index) and b.assumptions.facts.at_least_0(index) is None:
+            # 0 counts from the start, its negative neighbours from the end: A[-n] at n = 0 and above.
+            return modulo(index, size)
+    return index + size if index < 0 else index
 
 
 @op("narrow.default", "narrow_copy.default")
@@ -62,8 +75,9 @@ def narrow(b: Builder, node: Node) -> Result:
     """`length` elements from `start` on."""
     value = b.tensor(node, "self")
     axis, start = axis_argument(b, node, value), b.integer(node, "start")
-    start += shape_of(value)[axis] if start < 0 else 0
-    return _slice(b, value, axis, start, start + b.integer(node, "length"))
+    size, length = shape_of(value)[axis], b.integer(node, "length")
+    start = _from_start(b, start, size, size - length)
+    return _slice(b, value, axis, start, start + length)
 
 
 @op("select.int", "select_copy.int")
@@ -76,7 +90,7 @@ def select(b: Builder, node: Node) -> Result:
 
 def _select(b: Builder, value: SSAValue, axis: int, index: int) -> SSAValue:
     shape = shape_of(value)
-    index += shape[axis] if index < 0 else 0
+    index = _from_start(b, index, shape[axis], shape[axis] - 1)
     return reshape_to(b, _slice(b, value, axis, index, index + 1), (*shape[:axis], *shape[axis + 1 :]))
 
 

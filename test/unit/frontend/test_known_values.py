@@ -133,6 +133,8 @@ REFUSED = {
     "random": (lambda m, x: x + torch.rand(4), "aten.rand.default.*call model.eval"),
     "large": (lambda m, x: x[:, :1] + torch.arange(torch.ones(1 << 16, 1 << 16, dtype=torch.bool).sum().item()),
               "end of aten.arange"),
+    "repeated": (lambda m, x: torch.repeat_interleave(x, torch.tensor([1, 1 << 40, 1, 1]), dim=1), "numbers at import"),
+    "counted": (lambda m, x: x.sum() + torch.bincount(torch.tensor([3, 1 << 40])), "numbers at import"),
     "elements": (lambda m, x: x[x > 0], "a mask as index makes a result whose size depends on data"),
 }  # fmt: skip
 
