@@ -12,7 +12,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -180,14 +180,20 @@ class Artifact:
         return f"<qcomp.Artifact {self.manifest.name} {headline(self.report())}>"
 
     def __str__(self) -> str:
-        report = self.report()
-        return "\n".join([f"{self.manifest.name} {headline(report)}", *aligned(self._summary(report))])
+        return self.summary(self.report())
+
+    def summary(self, report: Report, more: Sequence[tuple[str, list[str]]] = ()) -> str:
+        """Return one screen about what was made.
+
+        report: by `Artifact.report`, for sizes of one's own. more: rows to add, labels and lines.
+        """
+        return "\n".join([f"{self.manifest.name} {headline(report)}", *aligned([*self._rows(report), *more])])
 
     def _repr_html_(self) -> str:
         report = self.report()
-        return html_table(self._summary(report), f"{self.manifest.name} {headline(report)}")
+        return html_table(self._rows(report), f"{self.manifest.name} {headline(report)}")
 
-    def _summary(self, report: Report) -> list[tuple[str, list[str]]]:
+    def _rows(self, report: Report) -> list[tuple[str, list[str]]]:
         """Return the report's summary with the library and the files, where they are known."""
         rows = summary_rows(report)
         if self.library is not None:
@@ -221,6 +227,12 @@ class Artifact:
             self.library.write_to(partial / library)
         manifest = self.manifest.describing(partial, library, machine)
         (partial / FILE_NAME).write_text(manifest.text(), encoding="utf-8")
+
+
+def inspect(folder: str | os.PathLike[str]) -> Artifact:
+    """Return the artifact saved in `folder` without its library: none of its code runs, it cannot be called."""
+    place = Path(folder)
+    return Artifact(Manifest.read(place), None, _copier(place.resolve(), None))
 
 
 def load(folder: str | os.PathLike[str]) -> Artifact:

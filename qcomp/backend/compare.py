@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from qcomp import progress
 from qcomp.backend.artifact import Artifact, torch_arrays_for
 from qcomp.backend.compile import emit, import_program, is_quantized
 from qcomp.backend.manifest import text_digest
@@ -137,7 +138,7 @@ def compare(program: object, compiled: Artifact | ModuleOp, inputs: object, eval
     reference = reference_of(program, example)
     layers: dict[SSAValue, Layer] = {}
     outputs: dict[int, Layer] = {}
-    for sample in map(arrays_of, given):
+    for sample in map(arrays_of, progress.counted("comparing sample", given)):
         expected = _named_values(reference, module, sample, evaluator)
         main = _main(module)
         arguments = [*sample, *(state.initial.array for state in states_of(main))]
@@ -171,6 +172,13 @@ def samples(inputs: object) -> list[tuple[object, ...]]:
 
 def arrays_of(sample: Sequence[object]) -> list[Array]:
     """A sample as numpy arrays."""
+    for index, value in enumerate(sample):
+        if not hasattr(value, "__array__") and not isinstance(value, bool | int | float | complex | list | tuple):
+            raise QcompError(
+                f"input {index} of a sample is a {type(value).__name__}, expected an array or a tensor",
+                code="input",
+                hint="a sample is a tuple of the inputs in order",
+            )
     tensors = torch_arrays_for(sample)
     values = [tensors.to_array(value, str(i)) if tensors else value for i, value in enumerate(sample)]
     return [np.ascontiguousarray(cast(Any, value)) for value in values]

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Region, SSAValue
 
+from qcomp import progress
 from qcomp.backend.artifact import Artifact
 from qcomp.backend.build import WeightForm, assembler_takes_binaries, build_program, find_compiler, no_compiler
 from qcomp.backend.emit_c import CProgram, emit_program
@@ -34,6 +35,7 @@ from qcomp.dialects.dim import substitute, symbols_of
 from qcomp.dialects.dim_json import to_plain
 from qcomp.dialects.dims import attribute_size
 from qcomp.dialects.nn import ConstantOp, DynamicLinearOp
+from qcomp.dialects.notes import notes_of
 from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.spool import has_spooled, spooled_to
@@ -85,8 +87,10 @@ def compile(
     """
     _check_options(opt_level, numerics, threads, io)
     emitted = emit(program, target, opt_level, example_inputs, name, verify, dims)
+    known = notes_of(program) if isinstance(program, ModuleOp) else []  # who made the module was warned
     for note in [*emitted.manifest.report["warnings"], *_memory_notes(emitted)]:
-        warnings.warn(note, stacklevel=2)
+        if note not in known:
+            warnings.warn(note, stacklevel=2)
     return _build(emitted)
 
 
@@ -140,6 +144,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     """`emit` of a module, which is changed. Raises QcompError, a RefusalError when several ops are refused."""
     check_sizes(module)
     chosen, notes = choose_target(target)
+    notes = [*notes_of(module), *notes]
     mark_values(module)
     interface = interface_of(module)
     steps = pipelines(module, chosen, opt_level)
@@ -150,6 +155,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     loops, folder = module.clone(), TemporaryFolder()
     with spooled_to(folder.path):
         run_passes(loops, steps.loops, verify)
+    progress.step("writing C")
     emitted = emit_program(loops, chosen, name, interface.to_json())
     notes += selftest_notes(usual_footprint(interface, emitted.arena_bytes, emitted.state_bytes))
     report = _report(reference, module, loops, refusals, emitted, chosen, notes, opt_level > 0)
@@ -206,13 +212,14 @@ def import_program(program: object, example_inputs: Sequence[object] | None) -> 
     """The program as a module that may be changed, and what to call it."""
     if isinstance(program, ModuleOp):
         return program.clone(), "net"
+    progress.step("reading the program")
     from qcomp.dialects.text import parse
-    from qcomp.frontend import from_torch
+    from qcomp.frontend import import_torch
 
     if not isinstance(program, str | os.PathLike):
-        return from_torch(program, example_inputs), "net"
+        return import_torch(program, example_inputs), "net"
     path = Path(cast("str | os.PathLike[str]", program))
-    return parse(path) if path.suffix == ".mlir" else from_torch(path, example_inputs), path.stem
+    return parse(path) if path.suffix == ".mlir" else import_torch(path, example_inputs), path.stem
 
 
 def _report(
@@ -278,6 +285,7 @@ def _build(emitted: Emitted) -> Artifact:
     if runs_here(emitted.target) and find_compiler() is None:
         warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
     elif runs_here(emitted.target):
+        progress.step("compiling C")
         path = _compile_c(emitted.program, emitted.folder.path, emitted.manifest.opt_level)
         library = Library(path, emitted.manifest, emitted.folder)
         if not has_spooled(emitted.folder.path):

@@ -9,8 +9,11 @@ an encoding; data movement and max pools keep it. Everything else stays in float
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -18,15 +21,18 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.rewriter import Rewriter as IrRewriter
 
+from qcomp import progress
 from qcomp.backend.calibration import Range, Streamed, weight_encoding
 from qcomp.backend.compile import import_program, is_quantized
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.nn.base import shape
+from qcomp.dialects.notes import notes_of
 from qcomp.dialects.quant import ObserveOp
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
+from qcomp.suggestions import did_you_mean
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.qdq_pattern import is_float32
 from qcomp.transforms.rewriting import constant, only_user
@@ -54,12 +60,14 @@ def quantize(
     from qcomp.backend.compare import samples
 
     if scheme not in SCHEMES:
-        raise QcompError(f"scheme {scheme!r} does not exist", code="option", hint=f"one of {', '.join(SCHEMES)}")
-    given = calibration if isinstance(calibration, Streamed) else samples(list(calibration))
+        raise QcompError(f"scheme {scheme!r} does not exist", code="option", hint=did_you_mean(scheme, SCHEMES))
+    given = calibration if isinstance(calibration, Streamed) else samples(_listed(calibration))
     first = next(iter(given), None)
     if first is None:
         raise QcompError("there are no calibration samples", code="calibration", hint="a hundred inputs are enough")
     module, _ = import_program(program, None if isinstance(program, ModuleOp) else first)
+    for note in notes_of(module) if not isinstance(program, ModuleOp) else []:
+        warnings.warn(note, stacklevel=2)
     if is_quantized(module):
         raise QcompError("the program is quantized already", code="calibration", hint="compile it as it is")
     run_passes(module, _BEFORE)
@@ -68,6 +76,25 @@ def quantize(
     _insert(plan, ranges)
     module.verify()
     return module
+
+
+def _listed(calibration: object) -> list[object]:
+    """Return the samples. Raises QcompError for what looks like one sample, or is none at all."""
+    kind = type(calibration).__name__
+    if hasattr(calibration, "shape"):
+        sizes = list(cast("Sequence[int]", getattr(calibration, "shape")))  # noqa: B009
+        raise QcompError(
+            f"calibration is one {kind} of shape {sizes}, expected a list of samples",
+            code="calibration",
+            hint="[x] for one sample; list(x.split(1)), of an array np.split(x, len(x)), for a sample of each row",
+        )
+    if isinstance(calibration, str | bytes | Mapping | os.PathLike) or not isinstance(calibration, Iterable):
+        raise QcompError(
+            f"calibration is a {kind}, expected a list of samples",
+            code="calibration",
+            hint="a sample is a tuple of the inputs in order, or the only input",
+        )
+    return list(cast("Iterable[object]", calibration))
 
 
 def _main(module: ModuleOp) -> FuncOp:
@@ -155,9 +182,9 @@ def _calibrate(
     ranges = {head: Range() for head in plan.groups.values()}
     arguments = plan.main.body.block.args
     state = [state.initial.array for state in states_of(plan.main)]
-    for method in (Range.extend, Range.count):
+    for method, title in ((Range.extend, "finding ranges, sample"), (Range.count, "counting values, sample")):
         watch = _Watch(plan.groups, ranges, method)
-        for number, values in enumerate(given):
+        for number, values in enumerate(progress.counted(title, given)):
             if len(values) != len(arguments) - len(state):
                 problem = f"sample {number} has {len(values)} inputs, the program takes {len(arguments) - len(state)}"
                 raise QcompError(problem, code="calibration", hint="the inputs of a sample are a tuple")

@@ -198,8 +198,8 @@ def _precision(report: Report) -> list[str]:
         lines = [f"nothing is quantized, {computed}"]
         return [*lines, "for int8: --calibrate FILE.npz, in Python qcomp.quantize"] if "f32" in kinds else lines
     lines = [f"{QUANTIZATIONS[quantization]}; {computed}"]
-    if quantization != "weights":
-        whole = report["macs_integer"] / report["macs"] if report["macs"] else 0.0
+    if quantization != "weights" and report["macs"]:
+        whole = report["macs_integer"] / report["macs"]
         share = f"{report['macs_integer_share']:.1%} of the quantized multiply-adds in integers"
         lines.append(f"{share}, {whole:.1%} of all {report['macs']:,}")
     return lines

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from qcomp.errors import QcompError
+from qcomp.suggestions import did_you_mean
 
 ARENA_ALIGNMENT = 64
 """Of the arena and of constants, in bytes: a cache line, and the widest vector register."""
@@ -76,5 +77,6 @@ def find_target(name: str) -> Target:
     if name == "native":
         return AVX512VNNI if runs_here(AVX512VNNI) else GENERIC
     if name not in TARGETS:
-        raise QcompError(f"unknown target {name}", code="unknown-target", hint=f"one of native, {', '.join(TARGETS)}")
+        hint = did_you_mean(name, ["native", *TARGETS])
+        raise QcompError(f"unknown target {name}", code="unknown-target", hint=hint)
     return TARGETS[name]

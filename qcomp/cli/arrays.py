@@ -233,3 +233,13 @@ def describe_array(name: str, array: Array, element: str = "") -> str:
         return f"{head} {int(array.sum())} true"
     numbers = array.astype(np.float64)
     return f"{head} min {numbers.min():.6g} max {numbers.max():.6g} mean {numbers.mean():.6g}"
+
+
+def array_data(name: str, array: Array, element: str = "") -> dict[str, object]:
+    """Return what `describe_array` prints as plain data: `values` when they are few, else `min`, `max` and `mean`."""
+    data: dict[str, object] = {"name": name, "dtype": element or str(array.dtype), "shape": list(array.shape)}
+    array = widen(array, bf16) if element == BFLOAT16 else array
+    if array.size <= SHOWN:
+        return {**data, "values": array.tolist()}
+    numbers = array.astype(np.float64)
+    return {**data, "min": float(numbers.min()), "max": float(numbers.max()), "mean": float(numbers.mean())}

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationA
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
 
+from qcomp.dialects.plugins import blame
 from qcomp.errors import QcompError, plain
 
 _PLACE = re.compile(r"(?:(?P<path>.*) \()?(?P<file>[^()]+?):(?P<line>\d+)(?::(?P<column>\d+))?\)?")
@@ -105,6 +106,8 @@ def _message(error: BaseException) -> str:
         return "nested too deeply"
     if isinstance(error, MemoryError):
         return f"needs more memory than there is{': ' * bool(text)}{text}"
+    if (culprit := blame(error)) is not None:
+        return culprit
     return f"internal error: {type(error).__name__}: {text}"
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qcomp import __version__
+from qcomp.dialects.plugins import blame
 from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def exit_code(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, QcompError):
         return USAGE if error.code in _USAGE_CODES else FAULT if error.code in _FAULT_CODES else INPUT
-    # Memory and nesting are the input's: there is always one that is too large.
-    return INPUT if is_expected(error) or isinstance(error, MemoryError | RecursionError) else FAULT
+    # Memory and nesting are the input's: there is always one that is too large. A plug-in's fault is not qcomp's.
+    foreign = isinstance(error, MemoryError | RecursionError) or blame(error) is not None
+    return INPUT if is_expected(error) or foreign else FAULT
 
 
 def write_reproducer(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from qcomp import __version__
-from qcomp.cli.arguments import OneLineParser
+from qcomp.cli.arguments import OneLineParser, offer_completion
 from qcomp.cli.failures import (
     FAULT,
     USAGE,
@@ -22,9 +22,11 @@ from qcomp.cli.failures import (
     exit_code,
     write_reproducer,
 )
+from qcomp.cli.output import add_output, error_data, print_json
 from qcomp.cli.signals import ends_on_signals
+from qcomp.cli.terminal import progress_line
 
-COMMANDS = ("compile", "run", "check", "compare", "bench", "passes", "targets")
+COMMANDS = ("compile", "run", "check", "compare", "bench", "report", "passes", "targets")
 
 
 class Command(Protocol):
@@ -41,7 +43,7 @@ def make_parser() -> OneLineParser:
     """The parser of the whole command line."""
     parser = OneLineParser(prog="qcomp", description="Quantizing compiler from torch.export and PT2E to C.")
     parser.add_argument("-v", "--version", action="version", version=f"qcomp {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=OneLineParser)
+    commands = parser.add_subparsers(metavar="COMMAND", dest="_command", required=True, parser_class=OneLineParser)
     for name in COMMANDS:
         command = cast(Command, importlib.import_module(f"qcomp.cli.commands.{name}"))
         text = (command.__doc__ or "").split("\n", 1)[0].removeprefix(f"`qcomp {name}`: ").rstrip(".")
@@ -49,15 +51,10 @@ def make_parser() -> OneLineParser:
         sub.add_argument("--debug", action="store_true", help="show the traceback of an error (also: QCOMP_DEBUG=1)")
         sub.add_argument(WEIGHTS_OPTION, action="store_true", help=WEIGHTS_HELP)
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
-    _offer_completion(parser)
+        add_output(sub)
+        sub.set_defaults(run=command.run, command=name, parser=sub)
+    offer_completion(parser)
     return parser
-
-
-def _offer_completion(parser: ArgumentParser) -> None:
-    """Shell completion where the extra `cli` is installed; the variable is set by the shell that completes."""
-    if "_ARGCOMPLETE" in os.environ:
-        importlib.import_module("argcomplete").autocomplete(parser)
 
 
 @ends_on_signals
@@ -70,8 +67,9 @@ def main(args: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _show_warning
-            parsed = make_parser().parse_args(arguments)
-            return parsed.run(parsed)
+            parsed = options = cast(Namespace, make_parser().parse_args(arguments))
+            with progress_line(options.quiet):
+                return options.run(options)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -86,11 +84,17 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _report(error: Exception, arguments: Sequence[str], parsed: Namespace | None, debug: bool) -> int:
+    """Print `error`, with --json as the object that the command prints. Returns the exit code."""
     from qcomp.cli.diagnostics import from_exception
 
     if debug:
         raise error
-    sys.stderr.write(f"{from_exception(error)}\n")
+    message = str(from_exception(error))
+    if "--json" in arguments:
+        command = next((name for name in arguments if name in COMMANDS), None)
+        print_json(command, error_data(error, message))
+    else:
+        sys.stderr.write(f"{message}\n")
     code = exit_code(error)
     if code == FAULT:
         program = getattr(parsed, "program", None)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import shutil
@@ -26,7 +25,7 @@ from xdsl.xdsl_opt_main import VersionAction, xDSLOptMain
 
 from qcomp import __version__ as qcomp_version
 from qcomp.cli import expectations, failures, universe
-from qcomp.cli.arguments import OneLineParser
+from qcomp.cli.arguments import OneLineParser, completed_by_files, offer_completion
 from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
 from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
@@ -43,6 +42,7 @@ from qcomp.dialects.text import check_version, store_beside
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_TEXT_BYTES
 from qcomp.reading import open_regular, read_bytes, read_stream
+from qcomp.suggestions import did_you_mean
 from qcomp.transforms.pipeline import available_passes, parse_passes
 from qcomp.transforms.rewriting import refusal_log
 
@@ -72,6 +72,7 @@ class QcompOpt(xDSLOptMain):
         self.register_all_targets()
         parser = OneLineParser(prog="qcomp-opt", description=description, allow_abbrev=False)
         self.register_all_arguments(parser)
+        offer_completion(parser)
         self.args = parser.parse_args(args)
         self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
         XdslDiagnostic.colored = self.args.syntax_highlight
@@ -94,7 +95,10 @@ class QcompOpt(xDSLOptMain):
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         frontends = list(self.available_frontends)
-        arg_parser.add_argument("input_file", nargs="?", help="the input: .mlir or .pt2; standard input when left out")
+        source = arg_parser.add_argument(
+            "input_file", nargs="?", help="the input: .mlir or .pt2; standard input when left out"
+        )
+        completed_by_files(source, "mlir", "pt2")
         arg_parser.add_argument("-f", "--frontend", choices=frontends, help="kind of input, else by its extension")
         add_arguments(arg_parser, universe.advertised_passes(), list(self.available_targets))
         arg_parser.add_argument("-v", "--version", action=VersionAction, version_format=self.version_format)
@@ -268,8 +272,7 @@ class QcompOpt(xDSLOptMain):
         except ArgSpecParseError:
             raise QcompError(f"target '{self.args.target}' does not parse", code="unknown-target") from None
         if spec.name not in self.available_targets:
-            close = difflib.get_close_matches(spec.name, self.available_targets, 3)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"one of {', '.join(self.available_targets)}"
+            hint = did_you_mean(spec.name, self.available_targets)
             raise QcompError(f"unknown target '{spec.name}'", code="unknown-target", hint=hint)
         if spec.parameters:
             factory = cast(Callable[[], type[Target]], self.available_targets[spec.name])

@@ -7,7 +7,9 @@ import argparse
 import os
 from argparse import ArgumentParser
 
+from qcomp.cli.arguments import completed_by, completed_by_list
 from qcomp.cli.failures import WEIGHTS_HELP, WEIGHTS_OPTION
+from qcomp.transforms.pipeline import PIPELINES
 
 
 def add_arguments(parser: ArgumentParser, passes: list[str], targets: list[str]) -> None:
@@ -18,10 +20,14 @@ def add_arguments(parser: ArgumentParser, passes: list[str], targets: list[str])
 
 
 def _add_work(parser: ArgumentParser, passes: list[str], targets: list[str]) -> None:
-    parser.add_argument(
+    pipeline = parser.add_argument(
         "-p", "--passes", default="", metavar="PIPELINE", help=f"passes to run: 'a,b{{option=3}}'; {', '.join(passes)}"
     )
-    parser.add_argument("-t", "--target", default="mlir", metavar="TARGET", help=f"what to print: {', '.join(targets)}")
+    completed_by_list(pipeline, lambda: [*passes, *PIPELINES])
+    target = parser.add_argument(
+        "-t", "--target", default="mlir", metavar="TARGET", help=f"what to print: {', '.join(targets)}"
+    )
+    completed_by(target, lambda: targets)
     parser.add_argument(
         "-o",
         "--output-file",

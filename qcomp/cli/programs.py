@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qcomp.errors import QcompError
-
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
@@ -19,11 +17,10 @@ def is_artifact(path: str) -> bool:
 
 def checked_program(path: str) -> Path:
     """`path` if it is a .mlir or .pt2 file that is there. Raises QcompError otherwise."""
+    from qcomp.frontend.file_kinds import check_program_file
+
     file = Path(path)
-    if not file.exists():
-        raise QcompError(f"{path}: no such file", code="file")
-    if file.suffix not in (".mlir", ".pt2"):
-        raise QcompError(f"{path} is neither .mlir nor .pt2", code="file")
+    check_program_file(file)
     return file
 
 

@@ -26,6 +26,7 @@ from qcomp.dialects.literals import LiteralParser
 from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_ALIASED
+from qcomp.suggestions import close_names, did_you_mean
 
 _FAULTS = (VerifyException, QcompError, ValueError, ArithmeticError, NotImplementedError)
 """What parsing raises, without a position, about bad text: xDSL's own code raises more than ParseError."""
@@ -133,8 +134,19 @@ class SourceParser(LiteralParser):
         # xDSL looks the name up after reading past it.
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is None:
-            self.raise_error(f"Operation {name} is not registered", self._op_start)
+            hint = did_you_mean(name, self._op_names(name), "")
+            suffix = f" (hint: {hint})" if hint else ""
+            self.raise_error(f"Operation {name} is not registered{suffix}", self._op_start)
         return op_type
+
+    def _op_names(self, name: str) -> list[str]:
+        """Return the names of ops in the dialects that are loaded, and in one whose name is close to that in `name`."""
+        dialect, dot, rest = name.partition(".")
+        if dot and dialect not in self.ctx.registered_dialect_names:
+            for other in close_names(dialect, self.ctx.registered_dialect_names):
+                with suppress(QcompError):  # a plug-in that cannot be loaded
+                    self.ctx.get_optional_op(f"{other}.{rest}")
+        return [op.name for op in self.ctx.loaded_ops]
 
     def _just_read(self, text: str, start: int) -> bool:
         """Whether what was parsed since `start` ends with `text`."""

@@ -7,6 +7,7 @@ and `functional` side effects; `importer` turns it into IR by the op table in `o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from qcomp.frontend.graph import Graph
     from qcomp.refusals import Refusal
 
-__all__ = ["at_sizes", "check", "from_torch", "read_graph", "supported_part"]
+__all__ = ["at_sizes", "check", "from_torch", "import_torch", "read_graph", "supported_part"]
 
 
 def from_torch(program: object, example_inputs: Sequence[object] | None = None) -> ModuleOp:
@@ -31,13 +32,35 @@ def from_torch(program: object, example_inputs: Sequence[object] | None = None) 
     prepare_pt2e, convert_pt2e or ``ExportedProgram.module()``, or an nn.Module, which is exported first.
     example_inputs: the positional inputs; needed for an nn.Module, and for programs whose input sizes are not fixed.
 
+    Warns about a program in training mode.
+
     Raises QcompError: all ops that are not supported in one error; a file that is damaged, of another version or
     hostile; an observer that saw no data. What torch.export raises for an nn.Module is raised as it is.
     """
+    from qcomp.dialects.notes import notes_of
+
+    module = import_torch(program, example_inputs)
+    for note in notes_of(module):
+        warnings.warn(note, stacklevel=2)
+    return module
+
+
+def import_torch(program: object, example_inputs: Sequence[object] | None = None) -> ModuleOp:
+    """Return what `from_torch` does; its warnings are with the module only."""
     from qcomp.frontend.importer import import_graph
 
     graph = read_graph(program, example_inputs)
-    return import_graph(graph, bind_symbols(graph, example_inputs))
+    module = import_graph(graph, bind_symbols(graph, example_inputs))
+    _note(module, program, graph)
+    return module
+
+
+def _note(module: ModuleOp, program: object, graph: Graph) -> None:
+    """Let `module` carry the warnings about `program`."""
+    from qcomp.dialects.notes import add_notes
+    from qcomp.frontend.training import training_notes
+
+    add_notes(module, training_notes(program, graph))
 
 
 def at_sizes(program: object, example_inputs: Sequence[object] | None, dims: Mapping[str, int]) -> ModuleOp:
@@ -45,7 +68,9 @@ def at_sizes(program: object, example_inputs: Sequence[object] | None, dims: Map
     from qcomp.frontend.importer import import_graph
 
     graph = read_graph(program, example_inputs)
-    return import_graph(graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims)})
+    module = import_graph(graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims)})
+    _note(module, program, graph)
+    return module
 
 
 def supported_part(
@@ -58,7 +83,11 @@ def supported_part(
     from qcomp.frontend.importer import import_supported
 
     graph = read_graph(program, example_inputs)
-    return import_supported(graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims)})
+    module, refusals = import_supported(
+        graph, {**bind_symbols(graph, example_inputs), **fixed_symbols(graph, dims or {})}
+    )
+    _note(module, program, graph)
+    return module, refusals
 
 
 def check(program: object, example_inputs: Sequence[object] | None = None) -> list[Refusal]:
@@ -77,9 +106,12 @@ def read_graph(program: object, example_inputs: Sequence[object] | None = None) 
         problem = f"example_inputs is a {type(example_inputs).__name__}, expected a tuple of the inputs"
         raise QcompError(problem, code="example-inputs", hint="example_inputs=(x,)")
     if isinstance(program, str | PathLike):
+        from qcomp.frontend.file_kinds import refuse_other_formats
         from qcomp.frontend.pt2 import read_pt2
 
-        return inline_wrappers(read_pt2(Path(cast("str | PathLike[str]", program))))
+        path = Path(cast("str | PathLike[str]", program))
+        refuse_other_formats(path)
+        return inline_wrappers(read_pt2(path))
     return inline_wrappers(_read_object(program, example_inputs))
 
 

@@ -132,7 +132,7 @@ def writes_in_place(target: str) -> bool:
 _TRAINED = ("batch_norm.default", "native_batch_norm.default", "_native_batch_norm_legit.default")
 
 
-def _updates_statistics(node: Node) -> bool:
+def updates_statistics(node: Node) -> bool:
     """Whether `node` is a batch norm in training mode, which writes its running statistics."""
     named = node.target.removeprefix("aten.") in _TRAINED
     return named and node.argument("training") is True and isinstance(node.argument("running_mean"), Ref)
@@ -231,7 +231,7 @@ class _Writer:
             self._rename(seen, self._seen[node.results()[0]])
         elif writes_in_place(node.target) and seen is not None:
             self._write(index, node, pure, seen)
-        elif _updates_statistics(node):
+        elif updates_statistics(node):
             self._train(index, node, pure)
         else:
             if writes_in_place(node.target) or _writes_unseen(node):

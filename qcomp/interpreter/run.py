@@ -25,6 +25,7 @@ from qcomp.interpreter.dispatch import evaluate_op
 from qcomp.interpreter.reference.array import Array
 from qcomp.interpreter.state import State
 from qcomp.reading import require_memory
+from qcomp.suggestions import did_you_mean
 
 Observer = Callable[[Operation, tuple[Array, ...]], None]
 """Called after each op with the op and its results, as they are stored. Must not modify them."""
@@ -105,7 +106,7 @@ def _evaluator(name: str) -> Evaluator[Any]:
         from qcomp.interpreter.torch_evaluator import TorchEvaluator
 
         return TorchEvaluator()
-    raise QcompError(f"unknown evaluator {name}", code="option", hint='"numpy" or "torch"')
+    raise QcompError(f"unknown evaluator {name}", code="option", hint=did_you_mean(name, ("numpy", "torch")))
 
 
 def _at_sizes_of(module: ModuleOp, main: FuncOp, inputs: Sequence[Array]) -> ModuleOp:

@@ -8,23 +8,24 @@ A name of `PIPELINES` stands for its passes.
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.universe import XDSL_UNIVERSE
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 
+from qcomp import progress
 from qcomp.dialects import plugins
 from qcomp.dialects.context import context
 from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
+from qcomp.suggestions import did_you_mean
 from qcomp.transforms import get_all_passes
-from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.base import Letter
 
 Available = Mapping[str, Callable[[], type[ModulePass]]]
 Hook = Callable[[ModulePass, ModuleOp, float], None]
@@ -89,17 +90,25 @@ def _expand(specs: Iterable[ArgSpec]) -> Iterator[ArgSpec]:
 def _build(available: Available, spec: ArgSpec) -> ModulePass:
     if spec.name not in available:
         raise unknown_pass(spec.name, available)
+    step = available[spec.name]()
     try:
-        return available[spec.name]().from_spec(spec)
+        return step.from_spec(spec)
     except (ValueError, TypeError) as problem:
         reason = " ".join(str(problem).split())
-        raise QcompError(f"pass {spec.name}: {reason}", code="pass-option") from None
+        raise QcompError(f"pass {spec.name}: {reason}", code="pass-option", hint=_option_hint(step, spec)) from None
+
+
+def _option_hint(step: type[ModulePass], spec: ArgSpec) -> str | None:
+    """Return the options that look like those that `step` does not have."""
+    known = [option.name.replace("_", "-") for option in get_pass_option_infos(step)]
+    given = [name.replace("_", "-") for name in spec.parameters]
+    hints = [did_you_mean(name, known, "") for name in given if name not in known]
+    return next((hint for hint in hints if hint), None)
 
 
 def unknown_pass(name: str, available: Iterable[str]) -> QcompError:
     """The error about a pass that does not exist, with the names that look like it."""
-    close = difflib.get_close_matches(name, [*available, *PIPELINES], 3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "qcomp passes lists them"
+    hint = did_you_mean(name, [*available, *PIPELINES], "qcomp passes lists them")
     return QcompError(f"unknown pass '{name}'", code="unknown-pass", hint=hint)
 
 
@@ -118,9 +127,20 @@ def check_order(passes: Sequence[ModulePass]) -> None:
         seen.append(step.name)
 
 
-def letter_of(step: ModulePass) -> Letter:
-    """What a pass does to numbers; xDSL's own passes keep every bit."""
-    return step.letter if isinstance(step, QcompPass) else Letter.EXACT
+def letter_of(step: type[ModulePass] | ModulePass) -> Letter | None:
+    """Return what a pass declares to do to numbers; None for a pass of a plug-in that declares nothing.
+
+    xDSL's own passes keep every bit. Raises QcompError for a letter that does not exist.
+    """
+    kind = step if isinstance(step, type) else type(step)
+    declared = getattr(kind, "letter", None)
+    if declared is None:
+        return Letter.EXACT if kind.__module__.startswith("xdsl.") else None
+    if declared not in tuple(Letter):
+        known = ", ".join(Letter)
+        text = f"pass {kind.name} of {kind.__module__} declares the letter {declared!r}, expected one of {known}"
+        raise QcompError(text, code="pass-letter")
+    return Letter(declared)
 
 
 def run_passes(
@@ -137,6 +157,7 @@ def run_passes(
     if available is None:
         available = available_passes()
     for step in parse_passes(available, text):
+        progress.step(f"pass {step.name}")
         start = time.perf_counter()
         _apply(step, where, module, verify)
         if verify_each:

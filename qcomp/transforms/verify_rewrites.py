@@ -35,7 +35,7 @@ from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
 from qcomp.interpreter.dispatch import meaning_of, real_value, store
 from qcomp.transforms.adversarial import at_some_sizes, inputs_for, public_functions
-from qcomp.transforms.base import Letter, QcompPass
+from qcomp.transforms.base import Letter
 from qcomp.transforms.rewriting import counted_rewrites
 from qcomp.transforms.unfuse_qdq import CODE_OPS, UnfuseQdqPass
 
@@ -43,17 +43,25 @@ SEED = 20250101
 
 
 def apply_verified(step: ModulePass, ctx: Context, module: ModuleOp) -> None:
-    """Apply `step` to `module`. Raises QcompError (code "verify-rewrites") when it breaks its letter's promise."""
-    letter = step.letter if isinstance(step, QcompPass) else Letter.EXACT
+    """Apply `step` to `module`. Raises QcompError (code "verify-rewrites") when it breaks its letter's promise.
+
+    A pass that declares no letter is held to the strictest one.
+    """
+    from qcomp.transforms.pipeline import letter_of
+
+    declared = letter_of(step)
+    letter = declared or Letter.EXACT
     before = module.clone()
     step.apply(ctx, module)
     difference = check(letter, before, module)
     if difference is None:
         return
     culprit = _culprit(step, ctx, before, letter)
+    promise = f"is declared {letter}" if declared else f"declares no letter, so it is held to {letter},"
     raise QcompError(
-        f"pass {step.name} is declared {letter} but is not{f' (rule {culprit})' if culprit else ''}: {difference}",
+        f"pass {step.name} {promise} but is not{f' (rule {culprit})' if culprit else ''}: {difference}",
         code="verify-rewrites",
+        hint=None if declared else f"declare what it does to numbers: letter = one of {', '.join(Letter)}",
     )
 
 

@@ -175,8 +175,8 @@ def test_xdsl_opt_sees_our_dialects(tmp_path: Path) -> None:
 
 
 RANKS = {
-    "errors": 0, "limits": 0, "reading": 0, "refusals": 0, "suggestions": 0, "dialects": 1, "interpreter": 2,
-    "frontend": 3, "transforms": 3, "backend": 3, "cli": 4,
+    "errors": 0, "limits": 0, "progress": 0, "reading": 0, "refusals": 0, "suggestions": 0,
+    "dialects": 1, "interpreter": 2, "frontend": 3, "transforms": 3, "backend": 3, "cli": 4,
 }  # fmt: skip
 
 
@@ -281,3 +281,90 @@ def test_plugins_add_dialects_and_passes_everywhere(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "mychip-drop-nops" in done.stdout
     assert done.stderr.startswith("warning: plug-in 'broken' (nosuch_module:ALL) cannot be loaded")
+
+
+BROKEN_PLUGIN = {
+    "badchip.py": """
+import importlib
+from dataclasses import dataclass
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+
+@irdl_op_definition
+class MoodyOp(IRDLOperation):
+    name = "badchip.moody"
+    assembly_format = "attr-dict"
+
+    def verify_(self):
+        raise TypeError("no good")
+
+@dataclass(frozen=True)
+class Silent(ModulePass):
+    \"\"\"Says nothing about numbers.\"\"\"
+    name = "badchip-silent"
+
+    def apply(self, ctx, op):
+        raise KeyError("lost")
+
+ALL = Universe(
+    all_dialects={
+        "badchip": lambda: Dialect("badchip", [MoodyOp]),
+        "badops": lambda: importlib.import_module("badchip_ops").DIALECT,
+    },
+    all_passes={"badchip-silent": lambda: Silent, "badchip-lost": lambda: importlib.import_module("badchip_ops").PASS},
+)
+""",
+    "badchip_ops.py": """
+from xdsl.irdl import IRDLOperation, irdl_op_definition
+
+@irdl_op_definition
+class WrongOp(IRDLOperation):
+    name = "badops.wrong"
+    size = 5
+""",
+    "badchip-3.dist-info/METADATA": "Metadata-Version: 2.1\nName: badchip\nVersion: 3\n",
+    "badchip-3.dist-info/entry_points.txt": "[xdsl.universe]\nbadchip = badchip:ALL\nworse = badchip_ops:ALL\n",
+    "wrong.mlir": "badops.wrong\n",
+    "moody.mlir": "badchip.moody\n",
+    "empty.mlir": "builtin.module {\n}\n",
+}
+
+
+def test_broken_plugins_are_named_and_everything_else_works(tmp_path: Path) -> None:
+    """Plug-in, distribution and class are in the message; lists and other programs survive."""
+    for name, text in BROKEN_PLUGIN.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code = (
+        "import sys\nfrom qcomp.cli.main import main\nfrom qcomp.cli import opt\n"
+        "for tool, line in ((main, 'passes'), (main, 'passes badchip-silent'), (main, 'targets'),\n"
+        "                   (opt.main, 'empty.mlir'), (opt.main, 'wrong.mlir'), (opt.main, 'moody.mlir'),\n"
+        "                   (opt.main, 'empty.mlir -p badchip-lost'), (opt.main, 'empty.mlir -p badchip-silent')):\n"
+        "    print('==', line, file=sys.stderr, flush=True)\n"
+        "    print('exit', tool(line.split()), file=sys.stderr, flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, cwd=tmp_path)
+    found = {part.split("\n")[0].strip(): part for part in done.stderr.split("== ")[1:]}
+    assert len(found) == 8, done.stderr
+    class_ = "class WrongOp (badchip_ops.py:4): PyRDLOpDefinitionError: WrongOp.size is neither"
+    listed = found["passes"].splitlines()[1:]
+    shipped = "from distribution badchip 3: "
+    assert listed[0].startswith(f"warning: plug-in 'worse' (badchip_ops:ALL) cannot be loaded {shipped}")
+    assert class_ in listed[0] and len(listed) == 3 and listed[2] == "exit 0"
+    assert listed[1].startswith("warning: plug-in 'badchip' (badchip:ALL) cannot load its pass 'badchip-lost' from ")
+    assert "badchip-silent          undeclared  Says nothing about numbers." in done.stdout
+    assert "badchip-silent (undeclared)" in done.stdout and "generic" in done.stdout
+    for line in ("passes badchip-silent", "targets", "empty.mlir"):
+        assert found[line].splitlines()[1:] == ["exit 0"], line
+    wrong = found["wrong.mlir"]
+    assert f"1:1: error: plug-in 'badchip' (badchip:ALL) cannot load its dialect 'badops' {shipped}" in wrong
+    assert class_ in wrong and "exit 1" in wrong
+    moody = f"error: plug-in 'badchip' (badchip:ALL) {shipped}class MoodyOp (badchip.py:15): TypeError: no good"
+    assert moody in found["moody.mlir"]
+    assert class_ in found["empty.mlir -p badchip-lost"]
+    silent = found["empty.mlir -p badchip-silent"]
+    assert "class Silent (badchip.py:23): KeyError: 'lost'" in silent and "pass badchip-silent: " in silent
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr

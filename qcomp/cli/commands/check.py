@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from qcomp.cli.output import print_json
 from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
@@ -18,15 +18,12 @@ _SHOWN_PLACES = 6
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The program, the target, and how the answer is printed."""
-    from qcomp.cli.commands.compile import add_dim
+    from qcomp.cli.commands.compile import add_dim, add_program, add_target
 
-    parser.add_argument("program", help=".pt2 or .mlir file")
-    parser.add_argument(
-        "--target", default="native", help="a name that `qcomp targets` lists; native: the best that runs here"
-    )
+    add_program(parser)
+    add_target(parser)
     add_dim(parser)
     parser.add_argument("--opt-level", type=int, choices=range(4), default=3, help="as for `qcomp compile`")
-    parser.add_argument("--json", action="store_true", help="print JSON, see docs/check.md")
     parser.add_argument("--verbose", action="store_true", help="also say which ops stay in float, and every place")
 
 
@@ -44,11 +41,11 @@ def run(args: Namespace) -> int:
     except QcompError as error:
         if not args.json:
             raise
-        print(json.dumps(error_json(args.program, target, error), indent=1))
+        print_json(None, error_json(args.program, target, error))
         return 1
     if args.json:
-        print(json.dumps(found.to_json(args.program), indent=1))
-    else:
+        print_json(None, found.to_json(args.program))
+    elif not args.quiet:
         print("\n".join(_lines(args.program, found, args.verbose)))
     return 0 if found.supported else 1
 

@@ -6,17 +6,23 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from qcomp.cli.arguments import completed_by_files
+from qcomp.cli.output import show
+
 if TYPE_CHECKING:
     from qcomp.dialects.constant import Array
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The program, its inputs, where the outputs go, how it is run."""
-    parser.add_argument("program", help=".mlir or .pt2 file, which is interpreted, or the folder of an artifact")
+    from qcomp.cli.commands.compile import add_program
+
+    add_program(parser, ".mlir or .pt2 file, which is interpreted, or the folder of an artifact")
     inputs = parser.add_mutually_exclusive_group(required=True)
-    inputs.add_argument(
+    sample = inputs.add_argument(
         "--inputs", metavar="FILE.npz", help="the inputs, by name or in order; bfloat16 as uint16 bits or as float32"
     )
+    completed_by_files(sample, "npz")
     inputs.add_argument("--random", metavar="SEED", type=int, help="random inputs from this seed")
     parser.add_argument("--outputs", metavar="FILE.npz", help="save the outputs by name")
     parser.add_argument(
@@ -26,14 +32,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print a line for each output, and save them when asked."""
-    from qcomp.cli.arrays import describe_array, write_npz
+    from qcomp.cli.arrays import array_data, describe_array, write_npz
     from qcomp.cli.programs import is_artifact
 
     named, elements = _call(args) if is_artifact(args.program) else _interpret(args)
     if args.outputs:
         write_npz(args.outputs, named)
-    for (name, array), element in zip(named.items(), elements, strict=True):
-        print(describe_array(name, array, element))
+    rows = [(name, array, element) for (name, array), element in zip(named.items(), elements, strict=True)]
+    text = "\n".join(describe_array(*row) for row in rows)
+    show(args, text, {"outputs": [array_data(*row) for row in rows]})
     return 0
 
 

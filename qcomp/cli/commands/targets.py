@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from qcomp.cli.output import show
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """No options."""
@@ -16,7 +18,14 @@ def run(args: Namespace) -> int:
 
     native = find_target("native")
     width = max(len(name) for name in TARGETS)
-    for name, target in TARGETS.items():
-        note = "" if runs_here(target) else " (does not run here)"
-        print(f"{'*' if target is native else ' '} {name:{width}}  {target.description}{note}")
+    rows = [
+        {"name": name, "description": each.description, "runs_here": runs_here(each), "native": each is native}
+        for name, each in TARGETS.items()
+    ]
+    lines = [
+        f"{'*' if row['native'] else ' '} {row['name']:{width}}  {row['description']}"
+        f"{'' if row['runs_here'] else ' (does not run here)'}"
+        for row in rows
+    ]
+    show(args, "\n".join(lines), {"targets": rows})
     return 0

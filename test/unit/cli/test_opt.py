@@ -483,6 +483,7 @@ def test_verify_rewrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         """Claims to be exact, as xDSL's passes do."""
 
         name: ClassVar[str] = "test-swap"
+        letter: ClassVar[str] = "exact"
 
         def apply(self, ctx: Context, op: ModuleOp) -> None:
             for inner in op.walk():
@@ -501,6 +502,16 @@ def test_verify_rewrites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert result.code == 1 and result.err.count("\n") == 1
     assert result.err.startswith("error: pass test-swap is declared exact but is not")
     assert "result 0 differs at [0, 0]" in result.err
+    monkeypatch.setattr(Swap, "letter", None)
+    assert "pass test-swap declares no letter, so it is held to exact, but is not: " in run(
+        tmp_path, "-p test-swap --verify-rewrites", text
+    ).err  # fmt: skip
+    monkeypatch.setattr(Swap, "letter", "exakt")
+    error = run(tmp_path, "-p test-swap --verify-rewrites", text).err
+    assert "declares the letter 'exakt', expected one of exact, code, real, lossy" in error
+    monkeypatch.setattr(Swap, "letter", "lossy")
+    assert run(tmp_path, "-p test-swap --verify-rewrites", text).code == 0
+    monkeypatch.setattr(Swap, "letter", "exact")
     monkeypatch.setenv("QCOMP_VERIFY_REWRITES", "1")
     assert run(tmp_path, "-p test-swap", text).code == 1
     assert run(tmp_path, "-p cse", text).code == 0
