@@ -212,8 +212,11 @@ def call_contraction(
     element = i8 if plan is not None else f32
     x = in_arena(lowering, x, geometry.run, where)
     arguments = [lowering.view(x, memref_of(element, seen))]
-    arguments.append(packed_weight(lowering, spec, values, element if stored is None else i8))
-    arguments += parameter_constants(lowering, stored, spec.pack_weight)
+    weights = [packed_weight(lowering, spec, values, element if stored is None else i8)]
+    weights += parameter_constants(lowering, stored, spec.pack_weight)
+    if task.source is not None:
+        lowering.tied.note(task.source, spec, weights, stored)
+    arguments += weights
     arguments += channel_constants(lowering, task.bias, plan, spec, values)
     alias: list[tuple[int, int]] = []
     if residual is not None and plan is not None:

@@ -58,6 +58,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
 )
 from qcomp.transforms.lower_to_loop.builder import Builder, doubled, real_buffer, real_type
 from qcomp.transforms.lower_to_loop.layouts import Layouts
+from qcomp.transforms.lower_to_loop.tied import TiedTables
 from qcomp.transforms.rewriting import located
 
 MemRef = MemRefType[Attribute]
@@ -131,6 +132,8 @@ class Lowering:
         self.main = Builder(self.block)
         self._outputs: dict[SSAValue, list[SSAValue]] = {}
         self._refusals: list[QcompError] = []
+        self._later: list[tuple[Block, Operation | None, Callable[[], None]]] = []
+        self.tied = TiedTables(self)
 
     def run(self) -> list[FuncOp]:
         """The loop-level functions: kernels and main. Raises QcompError; a RefusalError when it refuses several ops."""
@@ -145,6 +148,7 @@ class Lowering:
             self._operation(op)
         if self._refusals:
             raise self._error()
+        self._do_later()
         for value in results:
             self._deliver(value)
         self._keep(kept)
@@ -272,6 +276,33 @@ class Lowering:
                 self, source, Buffer(place, source.sizes, Layout(False), source.encoding, source.element),
                 self.source.location,
             )  # fmt: skip
+
+    def later(self, act: Callable[[], None]) -> None:
+        """Do `act` when all ops are lowered; what it adds to the block comes here."""
+        self._later.append((self.block, self.block.last_op, act))
+
+    def _do_later(self) -> None:
+        outer = self.block
+        for block, place, act in self._later:
+            self.block = Block()
+            act()
+            ops = list(self.block.ops)
+            for op in ops:
+                op.detach()
+            if place is not None:
+                block.insert_ops_after(ops, place)
+            elif block.first_op is not None:
+                block.insert_ops_before(ops, block.first_op)
+            else:
+                block.add_ops(ops)
+        self.block = outer
+
+    def to_front(self, constant: SSAValue) -> None:
+        """Let a constant buffer be there for all ops."""
+        op, first = cast(Operation, constant.owner), self._entry.first_op
+        if first is not None and op is not first:
+            op.detach()
+            self._entry.insert_op_before(op, first)
 
     def used_up(self, value: SSAValue, op: Operation) -> bool:
         """Whether nothing after `op` reads `value`."""

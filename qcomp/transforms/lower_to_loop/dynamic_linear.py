@@ -44,7 +44,9 @@ def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
         lowering.target, geometry, epilogue, unsigned, (1, 1, rows * run), ((1, 1, rows, channels), NO_BORDER), None
     )
     x = in_arena(lowering, x, run, where)
-    arguments = [lowering.view(x, memref_of(i8, spec.input)), lowering.constant(spec.pack_weight(weight[:, None]), i8)]
+    packed = lowering.constant(spec.pack_weight(weight[:, None]), i8)
+    lowering.tied.note(op.weight, spec, [packed])
+    arguments = [lowering.view(x, memref_of(i8, spec.input)), packed]
     arguments += _constants(lowering, op, spec, weight)
     pixels = rows if per_row else 1
     for value, kind in ((op.scale, f32), (op.zero_point, i32)):

@@ -111,7 +111,7 @@ def _by_codes(lowering: Lowering, op: nn.MatmulOp, weight: CodedWeight) -> None:
     rows = math.prod(lhs.sizes[:-1])
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
     with real_result(lowering, op.result, where, Layout(False)) as target:
-        task = Task(None, Epilogue(False), weight, None, target, False)
+        task = Task(None, Epilogue(False), weight, None, target, False, source=op.rhs)
         place = ((1, 1, rows, channels), NO_BORDER, (1, 0))
         taps, source = weight.transpose(1, 0)[:, None], (lhs, (1, 1, rows * run))
         call_contraction(lowering, task, geometry, taps, source, [(target, place)], "matmul", where)
@@ -132,10 +132,9 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     )
     spec = replace(spec, half=half_of(lowering, op.rhs))
     x = in_arena(lowering, lhs, run, op.location)
-    arguments = [
-        lowering.view(x, memref_of(x.element, (1, 1, rows * run))),
-        packed_weight(lowering, spec, taps, x.element),
-    ]
+    packed = packed_weight(lowering, spec, taps, x.element)
+    lowering.tied.note(op.rhs, spec, [packed])
+    arguments = [lowering.view(x, memref_of(x.element, (1, 1, rows * run))), packed]
     if plan is None:
         arguments.append(lowering.constant(spec.pack_channels(np.zeros(channels, np.float32)), f32))
     else:

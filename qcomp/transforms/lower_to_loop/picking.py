@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 
 from qcomp.dialects import nn
 from qcomp.dialects.dims import memref_of
-from qcomp.transforms.lower_to_loop.buffers import Layout
+from qcomp.dialects.quant import encoding_of
+from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
 from qcomp.transforms.lower_to_loop.builder import finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row, indices_of, lower_coded_embedding
 from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
+from qcomp.transforms.lower_to_loop.packed_embedding import fits, lower_packed_embedding
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
@@ -41,7 +44,32 @@ def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     """A copy of a row per index; codes of another encoding than the result's are requantized first."""
     where = op.location
     target = lowering.define(op.result, where, Layout(False))
-    held = lowering.coded(op.weight)
+    encoding = encoding_of(op.weight.type)
+    if (
+        op.weight not in lowering.tied
+        or encoding != target.encoding
+        or (encoding is not None and not encoding.per_tensor)
+    ):
+        _from_table(lowering, op, target)
+        return
+    indices, sizes = indices_of(lowering, op), cast("tuple[int, int]", static_shape(op.weight))
+    count = math.prod(indices.sizes)
+    picked = lowering.view(indices, memref_of(indices.element, (count,)))
+    y = lowering.view(target, memref_of(target.element, (count, sizes[1])))
+
+    def read() -> None:
+        packed = lowering.tied.packed(op.weight)
+        if packed is not None and fits(packed, target):
+            lower_packed_embedding(lowering, packed, sizes, picked, y, where)
+        else:
+            _from_table(lowering, op, target)
+
+    lowering.later(read)
+
+
+def _from_table(lowering: Lowering, op: nn.EmbeddingOp, target: Buffer) -> None:
+    """Emit the call for a table of its own."""
+    where, held = op.location, lowering.coded(op.weight)
     if held is not None and target.encoding is None and lower_coded_embedding(lowering, op, held, target):
         return
     weight = recoded(lowering, lowering.row_major(op.weight, where), target.encoding, where)

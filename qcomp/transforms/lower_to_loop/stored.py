@@ -82,6 +82,13 @@ class StoredWeight:
     parameters: list[Array]
     table: Array
 
+    @property
+    def without_table(self) -> Storage:
+        """The same storage for kernels that look nothing up."""
+        if not self.storage.table:
+            return self.storage
+        return replace(self.storage, table=False, zero=-int(cast(int, self.table[0])))
+
 
 def store(weight: CodedWeight, lanes: int, halves: bool = True) -> StoredWeight | None:
     """How `weight` [channels, rows, run] is stored; None when floats take no more room.

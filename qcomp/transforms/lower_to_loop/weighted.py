@@ -42,7 +42,7 @@ class Task:
     contraction in float32.
 
     target: what the kernel writes. residual: whether its epilogue adds the op's. half: "f16" or "bf16" when the weight
-    came from those.
+    came from those. source: the weight as an operand.
     """
 
     plan: IntegerPlan | None
@@ -52,6 +52,7 @@ class Task:
     target: Buffer
     residual: bool
     half: str | None = None
+    source: SSAValue | None = None
 
 
 @contextmanager
@@ -68,17 +69,18 @@ def contraction_task(lowering: Lowering, op: nn.WeightedOp, target: Buffer) -> G
     if op.residual is None or (plan is not None and plan.residual is not None):
         epilogue = Epilogue(False, clamp=bounds) if plan is None else Epilogue.of(plan)
         if plan is not None:
-            yield Task(plan, epilogue, weight, bias, target, op.residual is not None)
+            yield Task(plan, epilogue, weight, bias, target, op.residual is not None, source=op.weight)
             return
         with written_in_reals(lowering, target, where) as reals:
-            yield Task(plan, epilogue, weight, bias, reals, False, half)
+            yield Task(plan, epilogue, weight, bias, reals, False, half, op.weight)
         return
     if plan is not None and plan.output is not None:
         raise QcompError("a quantized result takes a quantized residual", code="not-integer")
     bare = None if plan is None else replace(plan, activation=None)
     with written_in_reals(lowering, target, where) as reals:
         scratch = Buffer(lowering.allocate(reals.type, where), reals.sizes, reals.layout, None, reals.element)
-        yield Task(bare, Epilogue(False) if bare is None else Epilogue.of(bare), weight, bias, scratch, False, half)
+        epilogue = Epilogue(False) if bare is None else Epilogue.of(bare)
+        yield Task(bare, epilogue, weight, bias, scratch, False, half, op.weight)
         operands = [scratch, reals_of(lowering, lowering.operand(op.residual), where)]
         lower_elementwise(lowering, operands, reals, where, "add", ("add", bounds), partial(_sum, bounds))
 
