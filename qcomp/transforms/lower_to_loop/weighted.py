@@ -23,7 +23,7 @@ from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array
 from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
-from qcomp.interpreter.reference.integer_plan import IntegerPlan, integer_plan
+from qcomp.interpreter.reference.integer_plan import IntegerPlan, channel_sums, integer_plan
 from qcomp.interpreter.reference.quantize import dequantize
 from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Buffer
@@ -129,5 +129,4 @@ def in_arena(lowering: Lowering, x: Buffer, run: int, where: LocationAttr) -> Bu
 
 def start_values(plan: IntegerPlan, taps: Array) -> Array:
     """What accumulators start from: -zx * sum(wq), and a bias in codes."""
-    sums = taps.astype(np.int64).reshape(taps.shape[0], -1).sum(axis=1)
-    return (plan.start - plan.input.zero_point * sums).astype(np.int32)
+    return (plan.start - plan.input.zero_point * channel_sums(taps)).astype(np.int32)

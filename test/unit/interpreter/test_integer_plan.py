@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from qcomp.dialects.quant import Encoding
 from qcomp.errors import QcompError
-from qcomp.interpreter.reference.integer_plan import activation_codes, integer_plan, matmul_plan
+from qcomp.interpreter.reference.integer_plan import activation_codes, channel_sums, integer_plan, matmul_plan
 
 U8 = Encoding.make(0.02, 5, signed=False)
 I8 = Encoding.make(0.03, -7)
@@ -166,3 +167,16 @@ def test_nothing_ever_overflows(data: st.DataObject):
         worst = [reached - bias for reached in worst]
     for reached in worst:
         assert (np.abs(reached) <= plan.bound).all() and (np.abs(reached) < 2**31).all()
+
+
+def test_sums_of_channels_need_little_memory() -> None:
+    """A band of channels is widened at a time; the last one may be short."""
+    codes = np.random.default_rng(5).integers(-128, 128, (37, 3, 9001)).astype(np.int8)
+    wide = codes.astype(np.int64).reshape(37, -1)
+    tracemalloc.start()
+    plain, absolute = channel_sums(codes), channel_sums(codes, absolute=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(plain, wide.sum(axis=1)) and np.array_equal(absolute, np.abs(wide).sum(axis=1))
+    assert peak < 3 * codes.size
+    assert channel_sums(np.zeros((2, 0), np.int8)).tolist() == [0, 0]

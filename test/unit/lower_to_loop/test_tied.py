@@ -112,7 +112,7 @@ def test_embeddings_add_no_weights(build: Any, target: str) -> None:
     inputs = [np.array([[0, 2, 1], [2, 0, 1]]), reals((4, 72), 9)]
     expected = interpret(tied, *inputs)
     artifact = qcomp.compile(tied, target=target, opt_level=1)
-    found = artifact.run(inputs)
+    found: list[Any] = list(artifact.run(inputs))
     count = len(expected) - len(interpret(alone, *inputs))
     for got, want in zip(found[:count], expected[:count], strict=True):
         assert same_bits(got.view(want.dtype), want)
