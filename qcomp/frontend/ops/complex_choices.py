@@ -110,11 +110,3 @@ def transposed(b: Builder, node: Node) -> Result:
     order = [*range(rank - 2), rank - 1, rank - 2]
     real, imag = (permute_to(b, part, order) for part in value)
     return Complex(real, imag if ".mT." in node.target else b.add(nn.NegOp(imag)))
-
-
-@complex_op("reciprocal.default")
-def reciprocal(b: Builder, node: Node) -> Result:
-    """The conjugate over the square of the size."""
-    value = self_of(b, node)
-    size = arithmetic.add(b, *(arithmetic.multiply(b, part, part) for part in value))
-    return Complex(arithmetic.divide(b, value.real, size), arithmetic.divide(b, b.add(nn.NegOp(value.imag)), size))

@@ -119,7 +119,7 @@ def operand_of(b: Builder, node: Node, name: str) -> Complex:
     return Complex(real, b.scalar(0.0, dtype_of(real)))
 
 
-def _is_real(b: Builder, node: Node, name: str) -> bool:
+def is_real(b: Builder, node: Node, name: str) -> bool:
     value = node.argument(name)
     return not isinstance(value, complex) and not (isinstance(value, Ref) and b.is_complex(value.name))
 
@@ -162,19 +162,9 @@ def _add(b: Builder, node: Node) -> Result:
 def _mul(b: Builder, node: Node) -> Result:
     left, right = self_of(b, node), operand_of(b, node, "other")
     for name, one, other in (("other", left, right), ("self", right, left)):
-        if _is_real(b, node, name):
+        if is_real(b, node, name):
             return Complex(*(arithmetic.multiply(b, part, other.real) for part in one))
     return multiply(b, left, right)
-
-
-@complex_op("div.Tensor", "div.Scalar")
-def _div(b: Builder, node: Node) -> Result:
-    left, right = self_of(b, node), operand_of(b, node, "other")
-    if _is_real(b, node, "other"):
-        return Complex(*(arithmetic.divide(b, part, right.real) for part in left))
-    product = multiply(b, left, Complex(right.real, b.add(nn.NegOp(right.imag))))
-    size = arithmetic.add(b, *(arithmetic.multiply(b, part, part) for part in right))
-    return Complex(*(arithmetic.divide(b, part, size) for part in product))
 
 
 @complex_op("square.default", "pow.Tensor_Scalar")
@@ -183,13 +173,6 @@ def _square(b: Builder, node: Node) -> Result:
     if "pow" in node.target and node.argument("exponent") != 2:
         raise QcompError("of complex numbers is supported for the power 2 only", code="unsupported-op")
     return multiply(b, value, value)
-
-
-@complex_op("exp.default")
-def _exp(b: Builder, node: Node) -> Result:
-    value = self_of(b, node)
-    size = b.add(nn.ExpOp(value.real))
-    return Complex(*(arithmetic.multiply(b, size, unary(b, name, value.imag)) for name in ("cos", "sin")))
 
 
 @complex_op("abs.default")

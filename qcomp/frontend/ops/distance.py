@@ -72,7 +72,7 @@ def cosine_similarity(b: Builder, node: Node) -> Result:
     sides: list[SSAValue] = []
     shape = broadcast_shapes(*(shape_of(value) for value in values))
     for value in (b.expand(value, shape) for value in values):
-        length = b.add(nn.SqrtOp(b.add(nn.SumOp(arithmetic.multiply(b, value, value), (axis,), True))))
+        length = vector_norm(b, value, 2.0, (axis,), True)
         sides.append(arithmetic.divide(b, value, b.add(nn.MaximumOp(length, b.scalar(eps, dtype_of(value))))))
     return b.add(nn.SumOp(arithmetic.multiply(b, sides[0], sides[1]), (axis,), False))
 

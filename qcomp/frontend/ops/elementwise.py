@@ -16,34 +16,48 @@ from qcomp.errors import QcompError
 from qcomp.frontend import promotion
 from qcomp.frontend.builder import Builder, Result, dtype_of, shape_of
 from qcomp.frontend.graph import Node
-from qcomp.frontend.ops.operands import HALF, Binary, Operand, as_dtype, binary, describe, floating, operand
+from qcomp.frontend.ops.operands import (
+    HALF,
+    Binary,
+    Operand,
+    as_dtype,
+    binary,
+    common_dtype,
+    describe,
+    floating,
+    operand,
+)
 from qcomp.frontend.ops.table import op
 
 
-def _scaled(b: Builder, node: Node, value: Operand) -> Operand:
-    """`value` times the argument `alpha`."""
-    alpha = b.number(node, "alpha", 1)
+def _with_scaled(b: Builder, node: Node, make: Binary, first: str, second: str) -> SSAValue:
+    """`first` and `second` times the argument `alpha` put together; 16-bit floats are rounded once."""
+    left, right, alpha = operand(b, node, first), operand(b, node, second), b.number(node, "alpha", 1)
     if alpha == 1:
-        return value
-    return binary(b, nn.MulOp, value, alpha) if isinstance(value, SSAValue) else value * alpha
+        return binary(b, make, left, right)
+    dtype = common_dtype(left, right)
+    if dtype in HALF:
+        left, right = (b.cast(value, "float32") if isinstance(value, SSAValue) else value for value in (left, right))
+    scaled = binary(b, nn.MulOp, right, alpha) if isinstance(right, SSAValue) else right * alpha
+    return b.cast(binary(b, make, left, scaled), dtype)
 
 
 @op("add.Tensor", "add.Scalar")
 def add(b: Builder, node: Node) -> Result:
     """self + alpha * other."""
-    return binary(b, nn.AddOp, operand(b, node, "self"), _scaled(b, node, operand(b, node, "other")))
+    return _with_scaled(b, node, nn.AddOp, "self", "other")
 
 
 @op("sub.Tensor", "sub.Scalar", "subtract.Tensor")
 def sub(b: Builder, node: Node) -> Result:
     """self - alpha * other."""
-    return binary(b, nn.SubOp, operand(b, node, "self"), _scaled(b, node, operand(b, node, "other")))
+    return _with_scaled(b, node, nn.SubOp, "self", "other")
 
 
 @op("rsub.Tensor", "rsub.Scalar")
 def rsub(b: Builder, node: Node) -> Result:
     """other - alpha * self."""
-    return binary(b, nn.SubOp, operand(b, node, "other"), _scaled(b, node, operand(b, node, "self")))
+    return _with_scaled(b, node, nn.SubOp, "other", "self")
 
 
 def _register_binary(make: Binary, *targets: str, true_divide: bool = False) -> None:

@@ -126,8 +126,8 @@ def clamp(b: Builder, node: Node) -> Result:
     dtype = common_dtype(value, *bounds)
     value = b.cast(value, dtype)
     if low is not None:
-        value = b.add(nn.MaximumOp(value, b.cast(low, dtype)))
-    return value if high is None else b.add(nn.MinimumOp(value, b.cast(high, dtype)))
+        value = binary(b, nn.MaximumOp, value, b.cast(low, dtype))
+    return value if high is None else binary(b, nn.MinimumOp, value, b.cast(high, dtype))
 
 
 @op("pow.Tensor_Scalar", "pow.Scalar", "pow.Tensor_Tensor")
@@ -163,14 +163,16 @@ def _short_power(b: Builder, base: SSAValue, exponent: float, dtype: str) -> SSA
     if not is_float(dtype):
         return None
     match exponent:
-        case 0.5:
+        case 0.5 if dtype != "float16":  # of float16 torch computes a power, which -inf has and -0.0 has too
             return b.add(nn.SqrtOp(base))
-        case -0.5:
+        case -0.5 if dtype != "float16":
             return b.add(nn.RsqrtOp(base))
         case -1:
             return unary(b, "reciprocal", base)
         case -2:
-            return unary(b, "reciprocal", product(b, base, base))
+            # The square of a 16-bit float may overflow where its reciprocal is still a number.
+            wide = b.cast(base, "float32") if dtype in HALF else base
+            return b.cast(unary(b, "reciprocal", product(b, wide, wide)), dtype)
         case _:
             return None
 
@@ -258,10 +260,12 @@ def reciprocal(b: Builder, node: Node) -> Result:
 
 @op("logaddexp2.default")
 def logaddexp2(b: Builder, node: Node) -> Result:
-    """log2(2^self + 2^other), through natural logarithms."""
-    values, dtype = _wide(b, node, "self", "other")
-    left, right = (product(b, value, math.log(2)) for value in values)
-    return b.cast(quotient(b, binary(b, by_name("logaddexp"), left, right), math.log(2)), dtype)
+    """log2(2^self + 2^other): the larger + log1p(2^-distance) / ln 2; of equal ones, infinite too, one more."""
+    (left, right), dtype = _wide(b, node, "self", "other")
+    apart = b.add(nn.NegOp(b.add(nn.AbsOp(difference(b, left, right)))))
+    rest = product(b, unary(b, "log1p", unary(b, "exp2", apart)), 1.0 / math.log(2))
+    result = total(b, binary(b, nn.MaximumOp, left, right), rest)
+    return b.cast(choose(b, compare(b, "eq", left, right), total(b, left, 1.0), result), dtype)
 
 
 @op("special_xlog1py.default", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar")
@@ -296,4 +300,4 @@ def entr(b: Builder, node: Node) -> Result:
     zero = b.scalar(0, dtype_of(wide))
     curve = b.add(nn.NegOp(binary(b, by_name("xlogy"), wide, wide)))
     below = choose(b, compare(b, "lt", wide, zero), b.scalar(-math.inf, dtype_of(wide)), curve)
-    return b.cast(below, dtype)
+    return b.cast(choose(b, compare(b, "eq", wide, zero), zero, below), dtype)

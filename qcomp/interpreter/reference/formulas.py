@@ -70,13 +70,13 @@ def log_ends(m: Algebra[V], x: V, result: V) -> V:
 
 
 def tanh(m: Algebra[V], x: V) -> V:
-    """Hyperbolic tangent: x + x (t p(t)) with t = x^2 for small x, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x."""
+    """Hyperbolic tangent: of |x| it is |x| + |x| (t p(t)) with t = x^2 if small, else 1 - 2 / (exp(2 |x|) + 1)."""
     c = coefficients_of(m)
     size, t = m.absolute(x), m.multiply(x, x)
-    small = m.add(x, m.multiply(x, m.multiply(t, m.polynomial(c.TANH, t))))
+    small = m.add(size, m.multiply(size, m.multiply(t, m.polynomial(c.TANH, t))))
     power = m.add(exp(m, m.add(size, size)), m.number(1.0))
     large = m.subtract(m.number(1.0), m.divide(m.number(2.0), power))
-    return m.select("lt", size, c.TANH_SPLIT, small, m.copy_sign(large, x))
+    return m.copy_sign(m.select("lt", size, c.TANH_SPLIT, small, large), x)
 
 
 def erf(m: Algebra[V], x: V) -> V:

@@ -127,7 +127,8 @@ def hypot(m: Algebra[V], x: V, y: V) -> V:
     """sqrt(x^2 + y^2) without overflow in between."""
     a, b = m.absolute(x), m.absolute(y)
     high, low = m.select("gt", a, b, a, b), m.select("gt", a, b, b, a)
-    ratio = m.select("eq", high, 0.0, high, m.divide(low, high))
+    # NaN counts as the smaller one, also beside 0.
+    ratio = m.select("eq", high, 0.0, low, m.divide(low, high))
     result = m.multiply(high, m.square_root(m.add(m.number(1.0), m.multiply(ratio, ratio))))
     return m.select("eq", a, math.inf, a, m.select("eq", b, math.inf, b, result))
 
@@ -170,19 +171,18 @@ def xlogy(m: Algebra[V], x: V, y: V) -> V:
 
 
 def heaviside(m: Algebra[V], x: V, y: V) -> V:
-    """0 below 0, 1 above, y at 0; NaN stays."""
-    result = m.select("lt", x, 0.0, m.number(0.0), m.select("gt", x, 0.0, m.number(1.0), y))
-    return m.select("ne", x, x, x, result)
+    """0 below 0, 1 above, y at 0; 0 for NaN."""
+    return m.select("eq", x, 0.0, y, m.select("gt", x, 0.0, m.number(1.0), m.number(0.0)))
 
 
 def fmax(m: Algebra[V], x: V, y: V) -> V:
-    """The larger; a number if one is."""
-    return m.select("ne", y, y, x, m.select("gt", x, y, x, y))
+    """The larger, x of equal ones; a number if one is."""
+    return m.select("ne", x, x, y, m.select("lt", x, y, y, x))
 
 
 def fmin(m: Algebra[V], x: V, y: V) -> V:
-    """The smaller; a number if one is."""
-    return m.select("ne", y, y, x, m.select("lt", x, y, x, y))
+    """The smaller, x of equal ones; a number if one is."""
+    return m.select("ne", x, x, y, m.select("gt", x, y, y, x))
 
 
 def whole_remainder(m: Algebra[V], x: V, y: V) -> V:

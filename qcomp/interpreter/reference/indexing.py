@@ -77,9 +77,11 @@ def argsort(x: Array, axis: int, descending: bool) -> Array:
 
 
 def scan(x: Array, axis: int, kind: str) -> Array:
-    """Running totals, from the first element on."""
+    """Running totals, from the first element on; those of sums from 0.0 on, which -0.0 does not change."""
     if not x.size:
         return x.astype(np.int64) if kind.startswith("arg") else x
+    if kind in ("add", "logaddexp") and x.dtype.kind == "f":
+        x = x + x.dtype.type(0)
     if kind in ("add", "mul"):
         return (np.add if kind == "add" else np.multiply).accumulate(x, axis=axis, dtype=x.dtype)
     lines = np.moveaxis(x, axis, 0)

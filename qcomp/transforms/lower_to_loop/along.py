@@ -174,6 +174,9 @@ def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
             stack.enter_context(b.unless_empty(source.sizes[dim]))
             places = indices_over(b, stack, source.sizes, (dim,))
             first = as_held(b, b.load(x, at(places, dim, 0)), element)
+            if kind in ("add", "logaddexp") and is_float(element):
+                m = algebra(b, (), element)
+                first = m.add(first, m.number(0.0))
             zero = b.integer(0, (), i64)
             start = zero if kind.startswith("arg") else first
             b.store(as_stored(b, start, result), y, at(places, dim, 0))
