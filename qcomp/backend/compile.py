@@ -153,7 +153,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     with refusal_log() as refusals:
         run_passes(module, steps.integer, verify)
     loops, folder = module.clone(), TemporaryFolder()
-    with spooled_to(folder.path):
+    with spooled_to(lambda: folder.path):
         run_passes(loops, steps.loops, verify)
     progress.step("writing C")
     emitted = emit_program(loops, chosen, name, interface.to_json())

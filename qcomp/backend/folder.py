@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,19 +25,26 @@ _ABANDONED_SECONDS = 60
 
 
 class TemporaryFolder:
-    """A folder that goes when nothing refers to this object, and with the process at the latest.
+    """A folder that is made when `path` is asked for, and goes with this object, with the process at the latest.
 
     A process that was forked from the one that made it leaves the folder alone.
     """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="qcomp-"))
-        self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
+        self._finalizer: Callable[[], object] | None = None
         self._held: dict[str, int] = {}
+
+    @cached_property
+    def path(self) -> Path:
+        """Where it is."""
+        path = Path(tempfile.mkdtemp(prefix="qcomp-"))
+        self._finalizer = weakref.finalize(self, _remove, path, os.getpid())
+        return path
 
     def remove(self) -> None:
         """Remove the folder now."""
-        self._finalizer()
+        if self._finalizer is not None:
+            self._finalizer()
 
     def hold(self, names: Iterable[str]) -> None:
         """Remove the folder now; `copy` still has the files `names`, which no end of the process leaves behind.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Large arrays on disk in place of memory: a model's weights, packed for its kernels, are as large as the model.
 
-    with spooled_to(folder):
+    with spooled_to(lambda: folder):
         kept = spooled(array)  # the same elements, mapped from a file of `folder`
 
 Nothing is written where no folder is given.
@@ -10,7 +10,7 @@ Nothing is written where no folder is given.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
@@ -25,13 +25,13 @@ LEAST_BYTES = 1 << 20
 """Smaller arrays stay in memory."""
 _CHUNK = 1 << 20
 _PREFIX = "constant"
-_folder: ContextVar[Path | None] = ContextVar("spool_folder", default=None)
+_folder: ContextVar[Callable[[], Path] | None] = ContextVar("spool_folder", default=None)
 _numbers = count()
 
 
 @contextmanager
-def spooled_to(folder: Path) -> Generator[None]:
-    """Let `spooled` write to files of `folder`, which lives as long as the arrays."""
+def spooled_to(folder: Callable[[], Path]) -> Generator[None]:
+    """Let `spooled` write to files of `folder`, which is made when it is needed and lives as long as the arrays."""
     token = _folder.set(folder)
     try:
         yield
@@ -44,7 +44,7 @@ def spooled(array: Array) -> Array:
     folder = _folder.get()
     if folder is None or array.nbytes < LEAST_BYTES:
         return array
-    path = folder / f"{_PREFIX}{next(_numbers)}.bin"
+    path = folder() / f"{_PREFIX}{next(_numbers)}.bin"
     with open(path, "wb") as file:
         file.write(array.reshape(-1).data.cast("B"))
     return np.memmap(path, array.dtype, "r", shape=array.shape)
