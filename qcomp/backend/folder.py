@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from qcomp.errors import QcompError
+from qcomp.limits import MAX_MANIFEST_BYTES
+from qcomp.reading import read_bytes
 
 JOURNAL = ".qcomp-replacing"
 """File in a folder whose files are being replaced: the names of all that may go."""
@@ -95,7 +97,7 @@ def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]
     target = Path(os.path.realpath(target))
     if target.exists() and not target.is_dir():
         raise QcompError(f"{target} is a file", code="output", hint="choose another folder")
-    if target.is_dir() and any(target.iterdir()) and not any((target / name).exists() for name in (key, JOURNAL)):
+    if target.is_dir() and any(target.iterdir()) and not any((target / name).is_file() for name in (key, JOURNAL)):
         raise QcompError(f"{target} holds other files", code="output", hint="choose a new folder")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -150,8 +152,8 @@ def _journal(target: Path) -> list[str]:
     None where the journal was not written to its end: nothing had been removed then.
     """
     try:
-        found: Any = json.loads((target / JOURNAL).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found: Any = json.loads(read_bytes(target / JOURNAL, ("MAX_MANIFEST_BYTES", MAX_MANIFEST_BYTES)))
+    except (OSError, ValueError, RecursionError, QcompError):
         return []
     names = cast("list[object]", found) if isinstance(found, list) else []
     return [name for name in names if isinstance(name, str) and _is_plain(name)]

@@ -18,6 +18,7 @@ import shell
 
 import qcomp
 from qcomp import reading
+from qcomp.backend.folder import JOURNAL
 from qcomp.backend.interface import Port
 from qcomp.cli.arrays import NpzSamples, read_inputs
 from qcomp.errors import QcompError
@@ -67,6 +68,11 @@ def test_no_door_waits_or_fills_memory(kind: str, tmp_path: Path) -> None:
     (tmp_path / "beside.mlir").write_text(NET.replace("%y", f'%w = nn.constant "{DIGEST}" : tensor<99xi8>\n%y', 1))
     (tmp_path / "artifact").mkdir()
     make(tmp_path / "artifact" / "manifest.json")
+    (tmp_path / "killed").mkdir()
+    make(tmp_path / "killed" / JOURNAL)
+    for output in ("killed", "artifact"):
+        found = shell.run(f"qcomp compile good.mlir -o {output} --target generic", tmp_path)
+        assert found.code == 1 and "holds other files" in found.err
     commands = [
         "qcomp-opt net.mlir", "qcomp-opt net.pt2", "qcomp-opt beside.mlir", "qcomp-opt --run-reproducer net.mlir",
         "qcomp run good.mlir --inputs in.npz", "qcomp compile good.mlir --calibrate in.npz -o o",
