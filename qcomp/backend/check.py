@@ -8,6 +8,7 @@ alike one is lowered, and the module is verified once, not after each pass.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from qcomp.backend.marks import mark_values
 from qcomp.backend.report import OpRow
 from qcomp.backend.signature import interface_of
 from qcomp.backend.target import find_target
+from qcomp.dialects.notes import notes_of
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.verification import check_sizes
 from qcomp.errors import QcompError
@@ -97,6 +99,8 @@ def check_program(
     """
     name = find_target(target).name
     module, refusals = _imported(program, example_inputs, dims or {})
+    for note in notes_of(module) if not isinstance(program, ModuleOp) else []:
+        warnings.warn(note, stacklevel=2)
     try:
         rows = _lowered_rows(module, target, opt_level)
     except RefusalError as error:

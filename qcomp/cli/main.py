@@ -24,7 +24,7 @@ from qcomp.cli.failures import (
 )
 from qcomp.cli.output import add_output, error_data, print_json
 from qcomp.cli.signals import ends_on_signals
-from qcomp.cli.terminal import progress_line
+from qcomp.cli.terminal import clear_progress, progress_line
 
 COMMANDS = ("compile", "run", "check", "compare", "bench", "report", "passes", "targets")
 
@@ -80,6 +80,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    clear_progress()
     sys.stderr.write(f"warning: {message}\n")
 
 

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from qcomp.cli.terminal import clear_progress
 from qcomp.errors import QcompError
 
 FORMAT_VERSION = 1
@@ -26,7 +27,14 @@ def show(args: Namespace, text: object, data: Mapping[str, Any]) -> None:
     """Print `text`, or with --json `data`, or with --quiet nothing."""
     if args.json:
         print_json(args.command, data)
-    elif not args.quiet:
+    else:
+        show_text(args, text)
+
+
+def show_text(args: Namespace, text: object) -> None:
+    """Print `text`, but not with --quiet."""
+    if not args.quiet:
+        clear_progress()
         print(text)
 
 
@@ -39,6 +47,7 @@ def print_json(command: str | None, data: Mapping[str, Any]) -> None:
     if command is not None:
         found["command"] = command
     found.update(data)
+    clear_progress()
     print(json.dumps(_plain(found), indent=1, allow_nan=False))
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from qcomp import progress
 
@@ -42,15 +43,27 @@ class ProgressLine:
             self._name, self._width = "", 0
 
 
+_shown: ContextVar[ProgressLine | None] = ContextVar("progress line", default=None)
+
+
+def clear_progress() -> None:
+    """Wipe the line, if one is shown: what is printed next stands in its place."""
+    line = _shown.get()
+    if line is not None:
+        line.clear()
+
+
 @contextmanager
-def progress_line(quiet: bool) -> Generator[ProgressLine]:
+def progress_line(quiet: bool) -> Generator[None]:
     """Show the progress of what runs within, where stderr is a terminal and nobody asked for quiet."""
-    line = ProgressLine()
     if quiet or not sys.stderr.isatty():
-        yield line
+        yield
         return
+    line = ProgressLine()
+    token = _shown.set(line)
     try:
         with progress.listening(line):
-            yield line
+            yield
     finally:
         line.clear()
+        _shown.reset(token)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from qcomp.cli.output import print_json
+from qcomp.cli.output import print_json, show_text
 from qcomp.errors import QcompError
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def run(args: Namespace) -> int:
         return 1
     if args.json:
         print_json(None, found.to_json(args.program))
-    elif not args.quiet:
-        print("\n".join(_lines(args.program, found, args.verbose)))
+    else:
+        show_text(args, "\n".join(_lines(args.program, found, args.verbose)))
     return 0 if found.supported else 1
 
 

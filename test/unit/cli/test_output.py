@@ -156,6 +156,21 @@ def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None
             assert text == ""
 
 
+def test_output_stands_in_the_place_of_the_progress_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Terminal()
+    monkeypatch.setattr(sys, "stderr", both)
+    monkeypatch.setattr(sys, "stdout", both)
+    monkeypatch.chdir(folder)
+    compiled = "bench net.mlir --target generic --opt-level 0 --seconds 0.01"
+    for line in (compiled, "check net.mlir", "compare net.mlir out"):
+        both.truncate(0)
+        both.seek(0)
+        assert qcomp_main.main(line.split()) == 0
+        progressed, text = both.getvalue().rsplit("\r", 1)
+        assert progressed.endswith(" ") and " ..." in progressed and "\n" not in progressed, line
+        assert text.count("\n") > 0 and " ..." not in text
+
+
 def test_long_work_tells_its_steps(folder: Path) -> None:
     steps: list[str] = []
     with progress.listening(lambda name, number, total: steps.append(f"{name} {number}/{total}")):

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import qcomp
+from qcomp.backend.check import check_program
 from qcomp.backend.compile import emit
 from qcomp.dialects.notes import notes_of
 
@@ -53,6 +54,8 @@ def test_batch_norms_in_training_mode_are_counted_and_placed(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match=TRAINED):
         assert notes_of(qcomp.quantize(program, [X])) == notes_of(read)
     assert emit(program, "generic", 0).manifest.report["warnings"] == notes_of(module)
+    with pytest.warns(UserWarning, match=TRAINED):
+        assert check_program(program, "generic").supported
 
 
 def test_modules_in_training_mode() -> None:
