@@ -203,7 +203,7 @@ def test_a_file_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, out, err = run(capsys, tmp_path / "nothing.pt2")
     assert code == 1 and "no such file" in err
     code, out, err = run(capsys, path, "--target", "pdp11")
-    assert code == 1 and "unknown target" in err
+    assert code == 2 and "unknown target" in err
 
 
 def test_what_stays_in_float(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
