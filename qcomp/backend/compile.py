@@ -27,7 +27,7 @@ from qcomp.backend.marks import mark_values
 from qcomp.backend.reasons import Reasons
 from qcomp.backend.report import OpRow, Quantization
 from qcomp.backend.report_rows import ops_report
-from qcomp.backend.signature import interface_of
+from qcomp.backend.signature import interface_of, keep_conditions
 from qcomp.backend.sources import write_sources
 from qcomp.backend.target import AVX512VNNI, Target, find_target, runs_here
 from qcomp.backend.weights import write_weights
@@ -147,6 +147,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     notes = [*notes_of(module), *notes]
     mark_values(module)
     interface = interface_of(module)
+    keep_conditions(module, interface)
     steps = pipelines(module, chosen, opt_level)
     run_passes(module, steps.reference, verify)
     reference = module.clone()

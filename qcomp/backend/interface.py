@@ -13,6 +13,7 @@ from qcomp.dialects.binding import Symbol, bind, check_ranges, check_sizes
 from qcomp.dialects.dim import is_symbolic, substitute, symbols_of
 from qcomp.dialects.dim_json import from_plain, to_plain
 from qcomp.dialects.guard import Guard
+from qcomp.dialects.sample_sizes import sample_sizes
 from qcomp.errors import QcompError
 from qcomp.frontend.pytree import Tree
 
@@ -89,11 +90,7 @@ class Interface:
 
     def usual_sizes(self, wanted: int) -> dict[str, int]:
         """Sizes of all symbols: `wanted` where the ranges and conditions allow it, else the nearest larger that do."""
-        for size in range(wanted, wanted + 64):
-            sizes = {s.name: max(s.low, size if s.high is None else min(size, s.high)) for s in self.symbols}
-            if all(guard.holds(sizes) for guard in self.conditions):
-                return sizes
-        raise QcompError("the program works for no small sizes", code="input")
+        return sample_sizes(self.symbols, self.conditions, {symbol.name: wanted for symbol in self.symbols})
 
     def flatten(self, inputs: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
         """The values for `self.inputs` out of a call. Raises QcompError naming the place that does not fit."""

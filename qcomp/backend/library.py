@@ -131,6 +131,9 @@ class _Session:
         if is_symbolic(manifest.arena_bytes):
             self._arena_size = self.shared.function(f"{name}_arena_size")
             self._arena_size.restype = ctypes.c_int64
+        self._sizes_ok: Any = None
+        if manifest.interface.symbols:
+            self._sizes_ok = self.shared.test(f"{name}_sizes_ok")
         self._local = threading.local()
         self._lock = threading.Lock()
         self._state: list[Any] = []
@@ -184,6 +187,9 @@ class _Session:
     def _new_plan(self, key: tuple[int, ...], sizes: Mapping[str, int]) -> _Plan:
         shapes = [tuple(substitute(size, sizes) for size in shape) for shape, _ in self._outputs]
         plan = _Plan(substitute(self._arena_bytes, sizes), shapes, [ctypes.c_int64(size) for size in key])
+        if self._sizes_ok is not None and not self._sizes_ok(*plan.numbers):
+            at = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
+            raise QcompError(f"the compiled program does not take the sizes {at}", code="input")
         if self._arena_size is not None and self._arena_size(*plan.numbers) != plan.arena_bytes:
             raise damaged("arena_bytes is not what the library says")
         if len(self._plans) < MOST_PLANS:

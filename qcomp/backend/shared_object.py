@@ -43,11 +43,17 @@ class SharedObject:
 
     def function(self, name: str) -> Any:
         """The function `name`, which returns nothing. Raises QcompError when there is none."""
-        try:
-            found = getattr(self._library, name)
-        except AttributeError:
-            raise QcompError(f"the library has no function {name}", code="load") from None
+        found = getattr(self._library, name, None)
+        if found is None:
+            raise QcompError(f"the library has no function {name}", code="load")
         found.restype = None
+        return found
+
+    def test(self, name: str) -> Any:
+        """The function `name`, which returns 1 or 0; None in libraries of before there was one."""
+        found = getattr(self._library, name, None)
+        if found is not None:
+            found.restype = ctypes.c_int
         return found
 
     def text(self, name: str) -> str | None:

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from qcomp.backend.interface import Interface, Port, flat_inputs
-from qcomp.dialects.dims import declared_symbols, sizes_of
+from qcomp.dialects.dims import declare_guards, declared_symbols, sizes_of
 from qcomp.dialects.element import integer_range, numpy_dtype
 from qcomp.dialects.nn.base import UNKNOWN
 from qcomp.dialects.nn.conditions import size_conditions
@@ -38,6 +38,13 @@ def interface_of(module: ModuleOp) -> Interface:
     symbols, conditions = tuple(declared_symbols(main)), tuple(size_conditions(module))
     trees = in_tree or flat_inputs(len(inputs)), out_tree or default
     return Interface(inputs, outputs, *trees, written, symbols, conditions)
+
+
+def keep_conditions(module: ModuleOp, interface: Interface) -> None:
+    """Give main all conditions of the interface as guards: passes change or remove the ops that some come from."""
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == "main":
+            declare_guards(op, interface.conditions)
 
 
 def _written(main: FuncOp, names: Sequence[str]) -> tuple[int, ...]:

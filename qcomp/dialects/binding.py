@@ -62,7 +62,7 @@ def bind(
     check_ranges(symbols, values, places)
     for place, expected, size in dims:
         _agree(place, expected, size, values, places)
-    return values
+    return {symbol.name: values[symbol.name] for symbol in symbols}
 
 
 def check_ranges(symbols: Sequence[Symbol], values: Mapping[str, int], places: Mapping[str, str] | None = None) -> None:

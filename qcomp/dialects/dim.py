@@ -80,7 +80,7 @@ class Dim:
     __repr__ = __str__
 
     def __add__(self, other: int) -> int:
-        return _from({**dict(self.terms)}, _terms(other))
+        return _from({**dict(self.terms)}, terms_of(other))
 
     __radd__ = __add__
 
@@ -96,7 +96,7 @@ class Dim:
     def __mul__(self, other: int) -> int:
         found: dict[Monomial, int] = {}
         for monomial, factor in self.terms:
-            for more, by in _terms(other):
+            for more, by in terms_of(other):
                 product = tuple(sorted((*monomial, *more), key=str))
                 found[product] = found.get(product, 0) + factor * by
         return _from(found)
@@ -236,8 +236,8 @@ def floor_divide(size: int, by: int) -> int:
         return _call("floordiv", size, by)
     if by < 0:
         return floor_divide(size * -1, -by)
-    whole = {monomial: factor // by for monomial, factor in _terms(size)}
-    rest = _from({monomial: factor % by for monomial, factor in _terms(size)})
+    whole = {monomial: factor // by for monomial, factor in terms_of(size)}
+    rest = _from({monomial: factor % by for monomial, factor in terms_of(size)})
     if not isinstance(rest, Dim):
         return _from(whole)  # The constant's floor is the floor: all else divides.
     return _from(whole) + _small_quotient(rest, by)
@@ -262,11 +262,11 @@ def _small_quotient(size: Dim, by: int) -> int:
 def _exact_quotient(size: int, by: int) -> int | None:
     """The polynomial that times `by` is `size`; None when there is none."""
     quotient, rest = 0, size
-    (lead, lead_factor), *_ = _terms(by)
+    (lead, lead_factor), *_ = terms_of(by)
     for _ in range(MAX_TERMS):
         if rest == 0:
             return quotient
-        monomial, factor = _terms(rest)[0]
+        monomial, factor = terms_of(rest)[0]
         atoms = _without(monomial, lead)
         if atoms is None or factor % lead_factor:
             return None
@@ -332,7 +332,8 @@ def _call(name: str, first: int, second: int) -> int:
     return cast(int, Dim((((Call(name, (first, second)),), 1),)))
 
 
-def _terms(size: int) -> Terms:
+def terms_of(size: int) -> Terms:
+    """The terms of a number or symbolic size. Raises QcompError for other objects."""
     if isinstance(size, Dim):
         return size.terms
     try:

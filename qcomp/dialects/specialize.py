@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, MemRefType, ModuleOp, TensorType, i32
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, MemRefType, ModuleOp, TensorType, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import AllocOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -15,6 +15,7 @@ from qcomp.dialects.binding import Symbol
 from qcomp.dialects.dim import is_symbolic, substitute
 from qcomp.dialects.dims import (
     DimAttr,
+    DimsAttr,
     declare_guards,
     declare_symbols,
     declared_guards,
@@ -55,6 +56,10 @@ def _operation(op: Operation, values: Mapping[str, int], known: dict[Attribute, 
         for name, attribute in table.items():
             if isinstance(attribute, DimAttr):
                 table[name] = size_attribute(substitute(attribute.data, values))
+            elif isinstance(attribute, DimsAttr):
+                sizes = [substitute(size, values) for size in attribute.data]
+                symbolic = any(map(is_symbolic, sizes))
+                table[name] = DimsAttr(tuple(sizes)) if symbolic else DenseArrayBase.from_list(i64, sizes)
     if isinstance(op, AllocOp):
         # One operand for each dimension that is still symbolic.
         pairs = zip([size for size in before if is_symbolic(size)], op.operands, strict=True)

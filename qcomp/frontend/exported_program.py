@@ -14,7 +14,7 @@ from torch.fx import Node as FxNode
 
 from qcomp.errors import QcompError
 from qcomp.frontend.fx_graph import FxReader
-from qcomp.frontend.fx_guards import environment, example_sizes, placed
+from qcomp.frontend.fx_guards import environment, example_sizes, placed, range_end
 from qcomp.frontend.fx_values import VMAP_TARGETS, convert_tree, target_name, tensor_data
 from qcomp.frontend.graph import Argument, Constant, Graph, Input, Mutation, Ref, SymbolRange
 from qcomp.frontend.guard_text import input_sources, read_guards
@@ -150,10 +150,5 @@ def _structure(program: ExportedProgram) -> tuple[Tree | None, Tree | None, tupl
 def _ranges(program: ExportedProgram) -> dict[str, SymbolRange]:
     ranges = dict[str, SymbolRange]()
     for symbol, bounds in cast(Any, program).range_constraints.items():
-        ranges[str(symbol)] = SymbolRange(_bound(bounds.lower), _bound(bounds.upper))
+        ranges[str(symbol)] = SymbolRange(range_end(bounds.lower), range_end(bounds.upper))
     return ranges
-
-
-def _bound(value: Any) -> int | None:
-    """An end of a value range; infinite ones are None."""
-    return int(value) if value.is_Integer and value.is_finite else None

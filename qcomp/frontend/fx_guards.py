@@ -14,7 +14,8 @@ from torch.fx import Node as FxNode
 
 from qcomp.dialects.guard import Guard
 from qcomp.errors import QcompError
-from qcomp.frontend.guard_text import read_guards
+from qcomp.frontend.graph import SymbolRange
+from qcomp.frontend.guard_text import MAX_NOTE, read_guards
 
 _LINE = re.compile(r"([\w./\\~-]+\.py:\d+)")
 
@@ -34,9 +35,30 @@ def example_sizes(known: Any) -> dict[str, int]:
     return {str(name): int(size) for name, size in values.items()}
 
 
+def environment_ranges(known: Any) -> dict[str, SymbolRange]:
+    """The ranges of symbols, as an ExportedProgram has them in ``range_constraints``."""
+    ranges: dict[Any, Any] = getattr(known, "var_to_range", None) or {}
+    return {str(name): SymbolRange(range_end(ends.lower), range_end(ends.upper)) for name, ends in ranges.items()}
+
+
+def range_end(value: Any) -> int | None:
+    """An end of a value range; infinite ones are None."""
+    return int(value) if value.is_Integer and value.is_finite else None
+
+
 def environment_guards(known: Any) -> tuple[Guard, ...]:
     """The guards of a shape environment. Raises QcompError for one that cannot be read."""
-    return read_guards([(str(guard.expr), _place(guard)) for guard in getattr(known, "guards", ())], {})
+    found: list[Guard] = []
+    for entry in getattr(known, "guards", ()):
+        place, shown = _place(entry), str(entry.expr)[:MAX_NOTE]
+        found += [replace(guard, note=f"{shown} at {place}" if place else shown) for guard in _read(entry)]
+    return tuple(found)
+
+
+def _read(entry: Any) -> tuple[Guard, ...]:
+    from sympy.printing.repr import srepr  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+    return read_guards([(str(cast(Any, srepr)(entry.expr)), "")], {})
 
 
 def placed(guards: Sequence[Guard], known: Any) -> tuple[Guard, ...]:
@@ -45,7 +67,7 @@ def placed(guards: Sequence[Guard], known: Any) -> tuple[Guard, ...]:
     for entry in getattr(known, "guards", ()) if guards else ():
         place = _place(entry)
         try:
-            read = read_guards([(str(entry.expr), "")], {}) if place else ()
+            read = _read(entry) if place else ()
         except QcompError:
             continue  # Only the line of this one is lost.
         lines.update((guard.condition, place) for guard in read)

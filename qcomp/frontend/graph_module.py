@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 
 from qcomp.errors import QcompError
 from qcomp.frontend.fx_graph import FxReader, location_of
-from qcomp.frontend.fx_guards import environment, environment_guards, example_sizes
+from qcomp.frontend.fx_guards import environment, environment_guards, environment_ranges, example_sizes
 from qcomp.frontend.fx_values import convert_meta, convert_tree, submodule, tensor_data
 from qcomp.frontend.graph import OBSERVE, Argument, Constant, Graph, Input, Location, Meta, Node, Ref, TensorMeta
 from qcomp.frontend.observers import ObserverTable, is_observer
@@ -63,6 +63,7 @@ def read_graph_module(module: GraphModule, example_inputs: Sequence[object] | No
         values=reader.values,
         constants=reader.constants,
         observers=reader.table.observers,
+        ranges=environment_ranges(known),
         guards=environment_guards(known),
         example=example_sizes(known),
         in_tree=in_tree,

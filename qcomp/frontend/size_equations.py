@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import lcm
 from typing import cast
 
-from qcomp.dialects.dim import Atom, Call, Dim, substitute, symbols_of
+from qcomp.dialects.dim import Atom, Call, Dim, floor_divide, substitute, symbols_of, terms_of
 from qcomp.dialects.dim import symbol as sized
 from qcomp.dialects.guard import Guard
 from qcomp.frontend.graph import Argument, Graph, Meta, Node, ScalarMeta, Subgraph, SymbolRange, TensorMeta
@@ -86,7 +86,8 @@ def _solve(graph: Graph, guard: Guard, fixed: Mapping[str, int]) -> Graph:
 
 def _residue(name: str, guards: Sequence[Guard]) -> tuple[int, int] | None:
     """(r, m) when the equations among `guards` say that a symbol is r modulo m, m above 1, and no more than that."""
-    sizes = [guard.size for guard in guards if guard.relation == "==" and symbols_of([guard.size]) == [name]]
+    equations = [_primitive(guard.size, name) for guard in guards if guard.relation == "=="]
+    sizes = [size for size in equations if symbols_of([size]) == [name]]
     periods = [(size, _period(size)) for size in sizes]
     repeating = [(size, each) for size, each in periods if each and _at(size, name, each) == _at(size, name, 0)]
     period = lcm(*(each for _, each in repeating))
@@ -101,6 +102,14 @@ def _residue(name: str, guards: Sequence[Guard]) -> tuple[int, int] | None:
     if step == 1 or any(number != left[0] + step * place for place, number in enumerate(left)):
         return None
     return left[0], step
+
+
+def _primitive(size: int, name: str) -> int:
+    """`size` without the other symbols that all its terms are multiplied by: only of empty tensors they are 0."""
+    for other in symbols_of([size]):
+        while other != name and all(other in monomial for monomial, _ in terms_of(size)):
+            size = floor_divide(size, sized(other))
+    return size
 
 
 def _at(size: int, name: str, number: int) -> int:

@@ -13,9 +13,10 @@ from xdsl.ir import Attribute
 
 from qcomp.dialects.binding import bind
 from qcomp.dialects.constant import Array
-from qcomp.dialects.dims import argument_names, declared_symbols, sizes_of
+from qcomp.dialects.dims import argument_names, declared_guards, declared_symbols, sizes_of
 from qcomp.dialects.element import is_float, numpy_dtype
 from qcomp.dialects.quant import encoding_of, storage_type
+from qcomp.dialects.sample_sizes import sample_sizes
 from qcomp.dialects.specialize import specialize, symbols_in
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import is_narrow, narrow
@@ -36,8 +37,8 @@ def public_functions(module: ModuleOp) -> list[FuncOp]:
 def at_some_sizes(before: ModuleOp, after: ModuleOp) -> tuple[ModuleOp, ModuleOp]:
     """Two forms of a program, the later possibly with fewer symbols, with the same small sizes for all symbols."""
     symbols = symbols_in(after)
-    sizes = {symbol.name: max(symbol.low, 2 + place) for place, symbol in enumerate(symbols)}
-    sizes = {s.name: sizes[s.name] if s.high is None else min(sizes[s.name], s.high) for s in symbols}
+    guards = [guard for op in after.walk() if isinstance(op, FuncOp) for guard in declared_guards(op)]
+    sizes = sample_sizes(symbols, guards, {symbol.name: 2 + place for place, symbol in enumerate(symbols)})
     static = _specialized(after, sizes)
     functions = {op.sym_name.data: op for op in static.walk() if isinstance(op, FuncOp)}
     for function in public_functions(before):

@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn import AvgPool2dOp, ConvolutionOp, PadOp
 from qcomp.dialects.nn.base import Shape, int_array, ints, tensor
 from qcomp.transforms.base import Letter, QcompPass
@@ -51,6 +52,8 @@ class FoldPad(Rule[Operation, Padding]):
             return Refusal(f"the padding value is {fill}, not 0.0")
         low, high = ints(pad.low), ints(pad.high)
         spatial = op.SPATIAL if isinstance(op, ConvolutionOp) else 2
+        if any(map(is_symbolic, (*low, *high))):
+            return Refusal("the padding depends on symbolic sizes")
         if any(low[:-spatial]) or any(high[:-spatial]):
             return Refusal("dimensions other than the spatial ones are padded")
         if tensor(pad.input).element_type != tensor(pad.result).element_type:

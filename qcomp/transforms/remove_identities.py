@@ -92,7 +92,7 @@ def _take(op: Operation) -> SSAValue | None:
 
 def _pad(op: Operation) -> SSAValue | None:
     item = cast(PadOp, op)
-    return None if any(ints(item.low) + ints(item.high)) else item.input
+    return None if any(size != 0 for size in ints(item.low) + ints(item.high)) else item.input
 
 
 def _cat(op: Operation) -> SSAValue | None:

@@ -5,7 +5,7 @@
 =>  specialize-dims{dims="b=1"}
     func.func @main(%x: tensor<1x8xf32>)
 
-A symbol may also be named by a place where it stands alone: ``x.0`` is dimension 0 of input x.
+A symbol may also be named by a place whose size says what it is: ``x.0`` is dimension 0 of input x, b or 4 * b + 1.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from qcomp.dialects.binding import check_sizes
-from qcomp.dialects.dim import is_symbolic, symbols_of
+from qcomp.dialects.binding import can_bind, check_sizes
+from qcomp.dialects.dim import substitute, symbols_of
 from qcomp.dialects.dims import argument_names, sizes_of
 from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.dialects.specialize import specialize, symbols_in
@@ -34,27 +34,38 @@ def resolve(module: ModuleOp, dims: Mapping[str, int]) -> dict[str, int]:
     Raises QcompError for names that mean no symbol of `module` and sizes for which an op has no result.
     """
     names = [symbol.name for symbol in symbols_in(module)]
-    places = {place: name for op in module.walk() if isinstance(op, FuncOp) for place, name in _places(op)}
+    places = {place: size for op in module.walk() if isinstance(op, FuncOp) for place, size in _places(op)}
     values: dict[str, int] = {}
-    for key, size in dims.items():
-        name = key if key in names else places.get(key)
-        if name is None:
+    for key, number in dims.items():
+        if key not in names and key not in places:
             hint = f"there are {', '.join([*names, *places])}" if names else "all its sizes are fixed"
             raise QcompError(f"the program has no symbolic size {key}", code="option", hint=hint)
+        name, size = (key, number) if key in names else _solved(key, places[key], number)
         if values.setdefault(name, size) != size:
             raise QcompError(f"two sizes for {name}: {values[name]} and {size}", code="option")
-    check_sizes([guard for guard in size_conditions(module) if values.keys() >= set(symbols_of([guard.size]))], values)
+    known = [guard for guard in size_conditions(module) if values.keys() >= set(symbols_of([guard.size]))]
+    check_sizes(known, values)
     return values
 
 
-def _places(main: FuncOp) -> list[tuple[str, str]]:
-    """(input.dimension, symbol) where a symbol stands alone."""
-    found: list[tuple[str, str]] = []
+def _solved(place: str, size: int, number: int) -> tuple[str, int]:
+    """The symbol of `size` and what it is where `size` is `number`."""
+    name = symbols_of([size])[0]
+    start = substitute(size, {name: 0})
+    found, rest = divmod(number - start, substitute(size, {name: 1}) - start)
+    if rest or found < 0:
+        raise QcompError(f"{place} is {number}, which {size} cannot be", code="option")
+    return name, found
+
+
+def _places(main: FuncOp) -> list[tuple[str, int]]:
+    """(input.dimension, size) where the size is a symbol, or a multiple of one and a number."""
+    found: list[tuple[str, int]] = []
     for name, kind in zip(argument_names(main), main.function_type.inputs, strict=True):
         sizes = sizes_of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType) else ()
         for axis, size in enumerate(sizes):
-            if is_symbolic(size) and symbols_of([size]) == [str(size)]:
-                found.append((f"{name}.{axis}", str(size)))
+            if can_bind([[size]]):
+                found.append((f"{name}.{axis}", size))
     return found
 
 

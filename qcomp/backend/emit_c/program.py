@@ -18,6 +18,7 @@ from qcomp.backend.emit_c.avx512 import Avx512
 from qcomp.backend.emit_c.function import FunctionEmitter
 from qcomp.backend.emit_c.isa import Isa, c_type
 from qcomp.backend.emit_c.names import c_identifier, comment, distinct
+from qcomp.backend.emit_c.size_check import SizeCheck
 from qcomp.backend.emit_c.sizes import SizeNames, size_text
 from qcomp.backend.target import ARENA_ALIGNMENT, Target
 from qcomp.dialects import loop
@@ -25,7 +26,7 @@ from qcomp.dialects.binding import Symbol
 from qcomp.dialects.constant import Array, DataAttr
 from qcomp.dialects.dim import Dim, symbols_of
 from qcomp.dialects.dim_json import to_plain
-from qcomp.dialects.dims import declared_symbols, sizes_of
+from qcomp.dialects.dims import declared_guards, declared_symbols, sizes_of
 from qcomp.dialects.location import describe
 from qcomp.dialects.state import STATE, marked
 from qcomp.errors import QcompError
@@ -83,6 +84,7 @@ class _Emitter:
         self.constants: dict[str, Array] = {}
         self.ranges: list[Symbol] = []
         self.symbols: dict[str, str] = {}
+        self.check: SizeCheck = SizeCheck(name, (), {}, ())
         self._symbols: dict[tuple[str, str], str] = {}
 
     def emit(self) -> CProgram:
@@ -101,6 +103,8 @@ class _Emitter:
         kernels = [self._kernel(func) for func in self.functions if func is not self.main]
         body = "\n".join("\n".join(lines) + "\n" for lines in [*kernels, run, *init])
         body += self._arena_function(arena_bytes)
+        self.check = SizeCheck(self.name, self.ranges, self.symbols, declared_guards(self.main))
+        body += self.check.definition()
         source = self._source(body)
         header = self._header(arguments, arena_bytes, state_bytes)
         return CProgram(self.name, source, header, arguments, arena_bytes, self.constants, state_bytes)
@@ -271,7 +275,7 @@ extern "C" {{
 
 {self._arena(upper, arena_bytes)}
 #define {upper}_ARENA_ALIGNMENT {ARENA_ALIGNMENT}
-{_state_text(self.name, arguments, state_bytes)}{self._abi(arena_bytes, state_bytes)}
+{self.check.declaration()}{_state_text(self.name, arguments, state_bytes)}{self._abi(arena_bytes, state_bytes)}
 /* One inference, re-entrant: all it changes is given by the caller:
    {where}.
 {notes}

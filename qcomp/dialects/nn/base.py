@@ -19,8 +19,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from qcomp.dialects.dim import bounds
-from qcomp.dialects.dims import sizes_of
+from qcomp.dialects.dim import bounds, is_symbolic
+from qcomp.dialects.dims import DimsAttr, sizes_of
 from qcomp.dialects.quant import encoding_of
 
 Tensor = TensorType[Attribute]
@@ -48,13 +48,20 @@ def torch_sizes(value: SSAValue) -> list[int]:
 
 
 def ints(attr: Attribute) -> Shape:
-    """The values of an i64 array attribute."""
+    """The values of an i64 array attribute, or of one made by `size_array`."""
+    if isinstance(attr, DimsAttr):
+        return attr.data
     return tuple(cast(DenseArrayBase[IntegerType], attr).get_values())
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """``array<i64: ...>``."""
     return DenseArrayBase.from_list(i64, list(values))
+
+
+def size_array(values: Sequence[int]) -> Attribute:
+    """``array<i64: ...>``, or ``#nn.dims<[...]>`` where a number depends on symbols."""
+    return DimsAttr(tuple(values)) if any(map(is_symbolic, values)) else int_array(values)
 
 
 class ActivationAttr(ParametrizedAttribute, ABC):

@@ -22,7 +22,7 @@ from qcomp.dialects.location import describe
 from qcomp.dialects.nn.base import ints, shape
 from qcomp.dialects.nn.contraction import ConvolutionOp
 from qcomp.dialects.nn.indexing import AminOp, ArgOp, GatherOp, ScatterOp
-from qcomp.dialects.nn.movement import EmbeddingOp, SliceOp
+from qcomp.dialects.nn.movement import EmbeddingOp, PadOp, SliceOp
 from qcomp.dialects.nn.pooling import AdaptivePoolOp, AmaxOp, PoolOp
 from qcomp.dialects.nn.resample import TakeOp
 from qcomp.dialects.nn.sampling import GridSampleOp
@@ -60,6 +60,8 @@ def _sizes(op: Operation) -> Iterator[int]:
     if isinstance(op, SliceOp):
         start, end = op.bounds
         yield from (start, end - start, shape(op.input)[op.dim.value.data] - end)
+    if isinstance(op, PadOp):
+        yield from (*ints(op.low), *ints(op.high))
     yield from _not_empty(op)
     if isinstance(op, InsertSliceOp):
         base, source = (shape(value)[op.dim.value.data] for value in (op.base, op.source))

@@ -19,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from qcomp.dialects.dim import ceil_divide
-from qcomp.dialects.dims import DimAttr, attribute_size, size_attribute, tensor_of
+from qcomp.dialects.dims import DimAttr, DimsAttr, attribute_size, size_attribute, tensor_of
 from qcomp.dialects.nn.base import (
     UNKNOWN,
     NNOp,
@@ -36,6 +36,7 @@ from qcomp.dialects.nn.base import (
     require_one_element,
     same_shape,
     shape,
+    size_array,
     tensor,
 )
 
@@ -185,11 +186,14 @@ def cat_shape(shapes: Sequence[Shape], dim: int) -> Shape:
 
 @irdl_op_definition
 class PadOp(MovementOp):
-    """Constant padding: `low` and `high` elements of `value` (a real number) before and after each dimension."""
+    """Constant padding: `low` and `high` elements of `value` (a real number) before and after each dimension.
+
+    The numbers of elements may depend on symbols: ``low = #nn.dims<[0, s - 1]>``.
+    """
 
     name = "nn.pad"
-    low = prop_def(DenseArrayBase)
-    high = prop_def(DenseArrayBase)
+    low = prop_def(DenseArrayBase | DimsAttr)
+    high = prop_def(DenseArrayBase | DimsAttr)
     value = prop_def(FloatAttr)
 
     def __init__(
@@ -199,13 +203,13 @@ class PadOp(MovementOp):
         super().__init__(
             operands=[value],
             result_types=[result_type or tensor_of(tensor(value).element_type, sizes)],
-            properties={"low": int_array(low), "high": int_array(high), "value": parameter(fill, value)},
+            properties={"low": size_array(low), "high": size_array(high), "value": parameter(fill, value)},
         )
 
     def infer_shape(self) -> Shape:
         low, high, sizes = ints(self.low), ints(self.high), shape(self.input)
         require(len(low) == len(high) == len(sizes), "low and high need one entry per dimension")
-        require(min((*low, *high), default=0) >= 0, "padding must be at least 0; use nn.slice to cut")
+        require(all(never_below(size, 0) for size in (*low, *high)), "padding must be at least 0; use nn.slice to cut")
         return tuple(UNKNOWN if size == UNKNOWN else size + a + b for size, a, b in zip(sizes, low, high, strict=True))
 
 

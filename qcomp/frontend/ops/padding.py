@@ -28,12 +28,17 @@ def _pairs(value: SSAValue, amounts: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip((*missing, *amounts[-2::-2]), (*missing, *amounts[::-2]), strict=True))
 
 
+def _or_0(amount: int) -> int:
+    """The larger of `amount` and 0. Asks for the sign of a symbolic amount: whether it is 0 does not matter."""
+    return amount if amount >= 0 else 0
+
+
 def _cut(b: Builder, value: SSAValue, pairs: Sequence[tuple[int, int]]) -> SSAValue:
     """`value` without what negative amounts take away."""
     for axis, (before, after) in enumerate(pairs):
         if before < 0 or after < 0:
             size = shape_of(value)[axis]
-            value = b.add(nn.SliceOp(value, axis, max(0, -before), size - max(0, -after)))
+            value = b.add(nn.SliceOp(value, axis, _or_0(-before), size - _or_0(-after)))
     return value
 
 
@@ -45,8 +50,8 @@ def pad(b: Builder, node: Node) -> Result:
     if mode != "constant":
         return _mirrored(b, _cut(b, value, pairs) if mode == "circular" else value, pairs, mode)
     value = _cut(b, value, pairs)
-    low, high = ([max(0, pair[side]) for pair in pairs] for side in (0, 1))
-    if not any((*low, *high)):
+    low, high = ([_or_0(pair[side]) for pair in pairs] for side in (0, 1))
+    if all(size == 0 for size in (*low, *high)):
         return value
     fill = b.number(node, "value", 0) if node.argument("value") is not None else 0
     if dtype_of(value) == "bool":

@@ -8,6 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
 from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
@@ -91,9 +92,22 @@ def diagonal(b: Builder, node: Node) -> Result:
     start = offset if offset >= 0 else -offset * columns
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     flat = reshape_to(b, moved, (*lead, rows * columns))
+    if is_symbolic(columns):
+        return _every(b, flat, start, count, columns + 1)
     start = min(start, rows * columns)
     end = min(start + count * (columns + 1), rows * columns) if count else start
     return b.add(nn.SliceOp(flat, len(lead), start, end, columns + 1))
+
+
+def _every(b: Builder, flat: SSAValue, start: int, count: int, step: int) -> SSAValue:
+    """`count` elements of the last dimension, a symbolic `step` apart: the first column of rows of so many elements."""
+    if dtype_of(flat) == "bool":
+        return b.cast(_every(b, b.cast(flat, "uint8"), start, count, step), "bool")
+    *lead, _ = shape_of(flat)
+    none, axis = (0,) * len(lead), len(lead)
+    padded = b.add(nn.PadOp(flat, (*none, 0), (*none, step), 0.0))
+    rows = reshape_to(b, b.add(nn.SliceOp(padded, axis, start, start + count * step)), (*lead, count, step))
+    return reshape_to(b, b.add(nn.SliceOp(rows, axis + 1, 0, 1)), (*lead, count))
 
 
 @op("fill.Scalar", "fill.Tensor")

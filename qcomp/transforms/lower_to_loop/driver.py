@@ -36,7 +36,7 @@ from qcomp.backend.target import GENERIC, Target
 from qcomp.dialects import loop, nn
 from qcomp.dialects.constant import Array, ConstantData, DataAttr
 from qcomp.dialects.dim import FIX, is_symbolic, larger
-from qcomp.dialects.dims import declare_guards, declare_symbols, declared_guards, declared_symbols, memref_of, sizes_of
+from qcomp.dialects.dims import declare_symbols, declared_symbols, memref_of, sizes_of
 from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import encoding_of
@@ -337,7 +337,6 @@ class Lowering:
         func = FuncOp("main", kinds, Region(self.block))
         func.arg_attrs = ArrayAttr(attributes)
         declare_symbols(func, declared_symbols(old))
-        declare_guards(func, declared_guards(old))
         func.location = old.location
         return func
 

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.rewriter import Rewriter
 
 from qcomp.backend.target import find_target
+from qcomp.dialects.dims import declare_guards
+from qcomp.dialects.nn.conditions import size_conditions
 from qcomp.transforms.base import Letter, QcompPass
 from qcomp.transforms.lower_to_loop.driver import Lowering
 
@@ -47,7 +49,9 @@ class LowerToLoopPass(QcompPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         load_lowerings()
         target = find_target(self.target)
+        conditions = size_conditions(op)
         functions = Lowering(op, target).run()
+        declare_guards(functions[-1], conditions)
         for old in list(op.body.block.ops):
             Rewriter.erase_op(old, safe_erase=False)
         op.body.block.add_ops(functions)

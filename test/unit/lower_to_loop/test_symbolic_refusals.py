@@ -38,7 +38,7 @@ REFUSED: dict[str, tuple[Function, str]] = {
     "scale": (lambda x: F.interpolate(x, scale_factor=1.23456), "a size .* times 1.23456 is not supported"),
     "adaptive": (lambda x: F.adaptive_avg_pool2d(x, (x.shape[2] // 2, 1)), "a number is needed"),
     "weights": (lambda x: F.conv2d(x, x[:, :, :3, :3] * 2), "weight must be a constant"),
-    "padding": (lambda x: F.pad(x, (0, x.shape[2])), "a number is needed"),
+    "padding": (lambda x: F.pad(x, (0, x.shape[2] - 5, 0, 0), mode="replicate"), "a number is needed"),
     "diagonal": (lambda x: torch.diag_embed(x), "of symbolic sizes is not supported"),
     "median": (lambda x: x.median(), "of symbolic sizes is not supported"),
     "quantile": (lambda x: x.quantile(0.5, 2), "of symbolic sizes is not supported"),
