@@ -168,14 +168,16 @@ class ContractionKernel:
 def contraction_kernel(
     target: Target, geometry: Geometry, epilogue: Epilogue, unsigned: bool, source: tuple[int, int, int],
     output: tuple[tuple[int, ...], Border], residual: tuple[tuple[int, ...], Border] | None,
-    storage: Storage | None = None,
+    storage: Storage | None = None, packed: Callable[[int, float], int | None] | None = None,
 ) -> ContractionKernel:  # fmt: skip
-    """The kernel for `target`, its tile chosen by cost."""
+    """The kernel for `target`, its tile chosen by cost. packed: `TiedTables.vectors` of the weight."""
     dot = target.dot_group if epilogue.integer else 1
     steps = geometry.rows * geometry.runs * -(-geometry.run // dot)
     distance = geometry.stride[1] * geometry.pixel * (1 if epilogue.integer else 4)
     unpacking = 0.0 if storage is None else UNPACKING
-    tile = choose_tile(target, geometry.height, geometry.width, geometry.channels, steps, distance, unpacking)
+    pixels, channels = (geometry.height, geometry.width), geometry.channels
+    vectors = None if packed is None else packed(dot, unpacking)
+    tile = choose_tile(target, *pixels, channels, steps, distance, unpacking, vectors)
     held = residual or (None, (0, 0, 0, 0))
     return ContractionKernel(
         geometry, epilogue, tile, target.lanes, dot, unsigned, source, *output, *held, storage=storage

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, f32, i8, i16, i32
@@ -205,7 +206,7 @@ def call_contraction(
     values = taps if not isinstance(taps, CodedWeight) else taps.reals() if stored is None else stored.data
     spec = contraction_kernel(
         lowering.target, geometry, task.epilogue, x.unsigned, seen, place[:2], None if held is None else held[:2],
-        None if stored is None else stored.storage,
+        None if stored is None else stored.storage, partial(lowering.tied.vectors, task.source),
     )  # fmt: skip
     spec = replace(spec, output_planes=place[2], residual_planes=_ONE_PLANE if held is None else held[2])
     spec = replace(spec, spread=steps, half=task.half)

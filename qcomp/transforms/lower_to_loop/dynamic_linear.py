@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
@@ -41,8 +42,9 @@ def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
     unsigned = is_unsigned(tensor(op.input).element_type)
     spec = contraction_kernel(
-        lowering.target, geometry, epilogue, unsigned, (1, 1, rows * run), ((1, 1, rows, channels), NO_BORDER), None
-    )
+        lowering.target, geometry, epilogue, unsigned, (1, 1, rows * run), ((1, 1, rows, channels), NO_BORDER), None,
+        packed=partial(lowering.tied.vectors, op.weight),
+    )  # fmt: skip
     x = in_arena(lowering, x, run, where)
     packed = lowering.constant(spec.pack_weight(weight[:, None]), i8)
     lowering.tied.note(op.weight, spec, [packed])

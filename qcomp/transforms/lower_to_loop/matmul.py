@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, f32, i32
@@ -128,8 +129,9 @@ def _by_constant(lowering: Lowering, op: nn.MatmulOp, lhs: Buffer, target: Buffe
     geometry = Geometry(1, 1, rows, channels, 1, 1, 1, run, 0, 0, (1, 1), run, 0, (0, 0))
     output = (1, 1, rows, channels)
     spec = contraction_kernel(
-        lowering.target, geometry, epilogue, lhs.unsigned, (1, 1, rows * run), (output, NO_BORDER), None
-    )
+        lowering.target, geometry, epilogue, lhs.unsigned, (1, 1, rows * run), (output, NO_BORDER), None,
+        packed=partial(lowering.tied.vectors, op.rhs),
+    )  # fmt: skip
     spec = replace(spec, half=half_of(lowering, op.rhs))
     x = in_arena(lowering, lhs, run, op.location)
     packed = packed_weight(lowering, spec, taps, x.element)

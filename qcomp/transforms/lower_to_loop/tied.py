@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tables of embeddings that are weights of linears, too, as those of tied language models: stored once.
+"""Weights that several ops read: stored once.
 
-The linear reads all of the weight for each call, the embedding a row for each index. So the weight lies as the linear
-packs it, and the embedding finds its rows there (`packed_embedding`).
+Linears of different numbers of rows like different tiles. The one with the most rows decides how the weight lies; the
+others take a tile that reads it where that costs next to nothing.
+
+A table of embeddings may be a weight, too, as in tied language models. The linear reads all of it for each call, the
+embedding a row for each index. So it lies as the linear packs it, and the embedding finds its rows there
+(`packed_embedding`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +21,9 @@ from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.dialects.nn.base import shape
 from qcomp.transforms.coded_weights import CodedWeight
+from qcomp.transforms.lower_to_loop.tiles import choose_tile, nominal
 
 if TYPE_CHECKING:
     from qcomp.transforms.lower_to_loop.contraction import ContractionKernel
@@ -41,12 +48,14 @@ class TiedTables:
     """The tables of a function that are weights of contractions, too, and what these made of them."""
 
     def __init__(self, lowering: Lowering):
+        self._lowering = lowering
+        self._users: dict[Hashable, set[tuple[int, int, int]]] = {}
         self._tables: dict[SSAValue, tuple[SSAValue, bool]] = {}
         self._packed: dict[SSAValue, PackedTable] = {}
         ops = list(lowering.source.walk())
         tables = dict.fromkeys(op.weight for op in ops if isinstance(op, nn.EmbeddingOp))
-        weights = [found for op in ops for found in _weights(op)] if tables else []
-        for weight, turned in weights:
+        weights = {weight: turned for op in ops for weight, turned in self._use(op)}
+        for weight, turned in weights.items():
             for table in tables:
                 across = _same(lowering, table, weight, turned)
                 if across is not None:
@@ -65,17 +74,41 @@ class TiedTables:
             storage = None if stored is None else stored.without_table
             self._packed.setdefault(table, PackedTable(spec, buffers, storage, across))
 
+    def vectors(self, weight: SSAValue | None, dot: int, unpacking: float) -> int | None:
+        """The registers of channels that lie together for the sake of the op with the most rows; None without others.
+
+        dot: neighbours that are multiplied together; unpacking: as for `choose_tile`.
+        """
+        users = set[tuple[int, int, int]]() if weight is None else self._users.get(self._key(weight), set())
+        if len(users) < 2:
+            return None
+        rows, channels, run = max(users)
+        steps, distance = -(-run // dot), run * (4 if dot == 1 else 1)
+        return choose_tile(self._lowering.target, 1, rows, channels, steps, distance, unpacking).vectors
+
+    def _use(self, op: Operation) -> Iterator[tuple[SSAValue, bool]]:
+        """The operand that a contraction packs, and whether its channels are columns."""
+        if isinstance(op, nn.LinearOp | nn.DynamicLinearOp):
+            weight, x, turned = op.weight, op.input, False
+        elif isinstance(op, nn.MatmulOp):
+            weight, x, turned = op.rhs, op.lhs, True
+        else:
+            return
+        if _raw(self._lowering, weight) is None:
+            return
+        rows, sizes = nominal(math.prod(shape(x)[:-1])), shape(weight)
+        channels, run = sizes[::-1] if turned else sizes
+        self._users.setdefault(self._key(weight), set()).add((rows, channels, run))
+        yield weight, turned
+
+    def _key(self, weight: SSAValue) -> Hashable:
+        held = _raw(self._lowering, weight)
+        codes = held.codes if isinstance(held, CodedWeight) else held
+        return weight if codes is None else (codes.ctypes.data, codes.shape, codes.strides)
+
     def packed(self, table: SSAValue) -> PackedTable | None:
         """How a table is packed; None when no contraction was lowered that has it."""
         return self._packed.get(table)
-
-
-def _weights(op: Operation) -> Iterator[tuple[SSAValue, bool]]:
-    """The operand that a contraction packs, and whether its channels are columns."""
-    if isinstance(op, nn.LinearOp | nn.DynamicLinearOp):
-        yield op.weight, False
-    elif isinstance(op, nn.MatmulOp):
-        yield op.rhs, True
 
 
 def _raw(lowering: Lowering, value: SSAValue) -> Array | CodedWeight | None:

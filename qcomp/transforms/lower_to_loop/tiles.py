@@ -45,17 +45,23 @@ class Region:
     columns: int
 
 
+_HARDLY = 1.03
+"""How much more time a contraction may take for weights that another one has packed."""
+_WAITING, _UNCACHED = 2, 1 << 20
+"""Up to so many pixels, and from so many weights (or groups of four) on, a contraction waits for memory."""
 _CONFLICT = 1.6
 """How much slower the inner loop is when the pixels of a tile evict one another from the first-level cache."""
 
 
 def choose_tile(
-    target: Target, height: int, width: int, channels: int, steps: int, pixel_bytes: int = 0, unpacking: float = 0.0
-) -> Tile:
+    target: Target, height: int, width: int, channels: int, steps: int, pixel_bytes: int = 0, unpacking: float = 0.0,
+    packed: int | None = None,
+) -> Tile:  # fmt: skip
     """The tile for an output of height x width pixels and `channels`, with `steps` inner iterations.
 
     pixel_bytes: distance of the input of neighbouring output pixels. unpacking: cost of making reals of a register of
-    weights, in multiply-adds.
+    weights, in multiply-adds. packed: the `vectors` of another contraction with the same weights, which are stored
+    once where a tile of so many takes hardly longer.
     """
     if target.lanes == 1:
         return Tile(1, 1, 1)
@@ -76,7 +82,17 @@ def choose_tile(
         work = (blocks, steps, room, unpacking)
         return sum(_cost(tile, h, w, work, part) / (w if part else 1) for h, w in sizes)
 
-    return min(candidates, key=lambda tile: (cost(tile), tile.rows, -tile.columns))
+    def best(tiles: list[Tile]) -> Tile:
+        return min(tiles, key=lambda tile: (cost(tile), tile.rows, -tile.columns))
+
+    found = best(candidates)
+    alike = [tile for tile in candidates if tile.vectors == packed]
+    if not alike:
+        return found
+    # A few pixels wait for weights that no cache holds, whatever the tile.
+    waits = nominal(height) * nominal(width) <= _WAITING and channels * steps >= _UNCACHED
+    shared = best(alike)
+    return shared if waits or cost(shared) <= _HARDLY * cost(found) else found
 
 
 def _compact(blocks: int) -> list[int]:

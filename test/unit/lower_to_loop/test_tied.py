@@ -138,3 +138,28 @@ def test_tables_that_differ_are_their_own() -> None:
 
     tables = 2 * 16 * 8 * 4
     assert weight_bytes(module(build), "generic") == weight_bytes(module(build, embeddings=False), "generic") + tables
+
+
+def linears(weight: np.ndarray, *rows: int) -> ModuleOp:
+    """Linears of one weight over so many rows each."""
+
+    def build(add: Any, *x: SSAValue) -> list[SSAValue]:
+        table = add(constant(weight))
+        return [add(nn.LinearOp(value, table)) for value in x]
+
+    return program(build, *(floats(count, weight.shape[1]) for count in rows))
+
+
+def test_linears_of_different_rows_share_what_one_packs() -> None:
+    """Where that takes hardly longer: the ones with few rows read a large weight no faster in another order."""
+    weight = reals((512, 64))
+    inputs = [reals((rows, 64), rows) for rows in (7, 16, 3)]
+    artifact = qcomp.compile(linears(weight, 7, 16, 3), target="x86-64-avx512vnni", opt_level=1)
+    assert weight.nbytes <= artifact.report()["weight_bytes"] < 1.2 * weight.nbytes
+    if artifact.library is not None:
+        for x, y in zip(inputs, artifact.run(inputs), strict=True):
+            np.testing.assert_allclose(np.asarray(y, np.float64), x @ weight.T, rtol=1e-4, atol=1e-4)
+    for order in ((1, 64), (64, 1)):
+        large, small = reals((1024, 1040)), reals((256, 32))
+        assert weight_bytes(linears(large, *order), "x86-64-avx512vnni") < 1.02 * large.nbytes
+        assert weight_bytes(linears(small, *order), "x86-64-avx512vnni") > 2 * small.nbytes
