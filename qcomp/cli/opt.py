@@ -226,6 +226,7 @@ class QcompOpt(xDSLOptMain):
 
     def _parse_mlir(self, io: IO[bytes]) -> ModuleOp:
         if self.args.input_file not in (None, "-"):
+            self._refuse_other_formats(Path(self.args.input_file))
             self.ctx.constants = store_beside(Path(self.args.input_file))
         try:
             text = io.read().decode()
@@ -235,6 +236,12 @@ class QcompOpt(xDSLOptMain):
         module = parser.parse_module(not self.args.no_implicit_module)
         check_version(module, self.get_input_name())
         return module
+
+    def _refuse_other_formats(self, path: Path) -> None:
+        if self.args.frontend is None and path.suffix not in ("", ".mlir"):
+            from qcomp.frontend.file_kinds import refuse_other_formats
+
+            refuse_other_formats(path)
 
     def _import_pt2(self, io: IO[bytes]) -> ModuleOp:
         from qcomp.frontend import from_torch

@@ -121,6 +121,7 @@ def _read_object(program: Any, example_inputs: Sequence[object] | None) -> Graph
     from torch.fx import GraphModule
 
     from qcomp.frontend.exported_program import read_exported_program
+    from qcomp.frontend.file_kinds import FROM_TORCH
     from qcomp.frontend.graph_module import foreign_call, read_graph_module
 
     if isinstance(program, ExportedProgram):
@@ -135,6 +136,8 @@ def _read_object(program: Any, example_inputs: Sequence[object] | None) -> Graph
                 hint="pass example_inputs to have it exported, or use torch.export.export",
             )
         return read_exported_program(torch.export.export(program, tuple(cast("Sequence[Any]", example_inputs))))
+    if "onnx" in type(program).__module__.lower():
+        raise QcompError(f"cannot import the ONNX model {type(program).__name__}", code="file", hint=FROM_TORCH)
     raise QcompError(
         f"cannot import a {type(program).__name__}",
         code="unsupported-program",

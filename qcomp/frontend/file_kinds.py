@@ -10,13 +10,13 @@ from qcomp.suggestions import close_names
 
 PROGRAMS = (".mlir", ".pt2")
 _EXPORT = "torch.export.save(torch.export.export(model.eval(), (x,)), 'model.pt2')"
-_FROM_TORCH = f"export the PyTorch model that it was made of: {_EXPORT}"
+FROM_TORCH = f"export the PyTorch model that it was made of: {_EXPORT}"
 _FROM_OTHERS = f"qcomp reads PyTorch programs only: {_EXPORT}"
 _KINDS = {
-    ".onnx": ("an ONNX model", _FROM_TORCH),
+    ".onnx": ("an ONNX model", FROM_TORCH),
     ".pt": ("a pickle of weights, of a module or of TorchScript", f"load it in Python, then {_EXPORT}"),
     ".pth": ("a pickle of weights or of a module", f"load it in Python, then {_EXPORT}"),
-    ".pte": ("an ExecuTorch program", _FROM_TORCH),
+    ".pte": ("an ExecuTorch program", FROM_TORCH),
     ".safetensors": ("a file of weights", f"load them into the model in Python, then {_EXPORT}"),
     ".tflite": ("a TensorFlow Lite model", _FROM_OTHERS),
     ".h5": ("a Keras model", _FROM_OTHERS),

@@ -20,7 +20,8 @@ def training_notes(program: object, graph: Graph) -> list[str]:
     if trained:
         count = f"{len(trained)} batch norm{'s are' if len(trained) > 1 else ' is'} in training mode"
         first = trained[0].location
-        place = f" ({'first: ' if len(trained) > 1 else ''}{first})" if first and str(first) else ""
+        text = f"module {first}" if first and first.module_path and not first.file else str(first or "")
+        place = f" ({'first: ' if len(trained) > 1 else ''}{text})" if text else ""
         return [f"{count}{place}: the result depends on the other samples of the batch; {_EVAL}"]
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(program, torch.nn.Module) or isinstance(program, torch.fx.GraphModule):

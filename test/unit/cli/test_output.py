@@ -114,6 +114,7 @@ def test_report_does_not_load_the_library(folder: Path, tmp_path: Path) -> None:
         ("qcomp-opt bad.mlir", "(hint: did you mean nn.linear?)"),
         ("qcomp-opt worse.mlir", "(hint: did you mean quant.dequantize or quant.requantize"),
         ("qcomp report out --dim y.0=3", "all its sizes are fixed"),
+        ("qcomp-opt net.onnx", "net.onnx is an ONNX model, not a .pt2 or .mlir program (hint: export the"),
         ("qcomp compile net.onnx -o o", "it is an ONNX model: export the PyTorch model that it was made of: torch."),
     ],
 )

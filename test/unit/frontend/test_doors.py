@@ -285,3 +285,22 @@ def test_weights_that_nobody_reads_are_not_read(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(QcompError, match="does not match its checksum"):
         check(path)
+
+
+def test_onnx_models_are_told_the_way_from_torch(tmp_path: Path) -> None:
+    """A path, and the object that onnx.load gives; files that may be anything are judged by what is in them."""
+    model = type("ModelProto", (), {"__module__": "onnx.onnx_ml_pb2"})()
+    for suffix in ("onnx", "ONNX", "tflite", "pt"):
+        (tmp_path / f"net.{suffix}").write_bytes(b"\x08")
+    for program, message in (
+        (tmp_path / "net.onnx", "net.onnx is an ONNX model, not a .pt2 or .mlir program"),
+        (tmp_path / "net.ONNX", "net.ONNX is an ONNX model"),
+        (tmp_path / "net.tflite", "net.tflite is a TensorFlow Lite model"),
+        (model, "cannot import the ONNX model ModelProto"),
+    ):
+        for door in (from_torch, qcomp.compile):
+            with pytest.raises(QcompError, match=message) as caught:
+                door(program)
+            assert "torch.export.save(torch.export.export(model.eval(), (x,)), " in (caught.value.hint or "")
+    with pytest.raises(QcompError, match=r"net.pt is not a .pt2 archive"):
+        from_torch(tmp_path / "net.pt")

@@ -69,6 +69,12 @@ def test_modules_in_training_mode() -> None:
     assert notes_of(quiet(lambda: qcomp.from_torch(Own().eval(), (X,)))) == []
 
 
+def test_a_batch_norm_of_torch_itself_is_named_by_its_module() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train()
+    with pytest.warns(UserWarning, match=r"^1 batch norm is in training mode \(module 1\): "):
+        qcomp.from_torch(net, (X,))
+
+
 def test_no_warning_where_nothing_is_in_training_mode() -> None:
     """Batch statistics without running ones are meant, and so are evaluated batch norms and exported graphs."""
     meant = nn.Sequential(nn.InstanceNorm2d(3), nn.BatchNorm2d(3, track_running_stats=False)).eval()
