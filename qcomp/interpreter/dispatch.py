@@ -93,6 +93,13 @@ def evaluate_op(op: Operation, operands: Arrays) -> Array:
         raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
     except VerifyException as problem:
         raise QcompError.at(op, str(problem), code="shape") from None
+    except (TypeError, ValueError):
+        if not any(array.dtype == np.bool_ for array in operands):
+            raise
+        # numpy has no arithmetic on truth values, torch mostly neither.
+        raise QcompError.at(
+            op, f"{op.name} of truth values has no meaning", code="unsupported-type", hint="cast them to i32 first"
+        ) from None
     _check_result(op, result)
     return result
 

@@ -31,10 +31,11 @@ class MatmulWithConstant(Rule[MatmulOp, SSAValue]):
     """matmul(x, w) => linear(x, permute(w)).
 
     Precondition: w has rank 2 and is a constant, or dequantized from one that is quantized per tensor or along its last
-    dimension; x is no constant (that is for fold-constants); both are float.
+    dimension; x is no constant (that is for fold-constants); there are kernels of linear for the element type.
     """
 
     matches: ClassVar = MatmulOp
+    makes: ClassVar = (LinearOp,)
 
     def plan(self, op: MatmulOp) -> SSAValue | Refusal | None:
         codes = codes_of(op.rhs)

@@ -45,6 +45,7 @@ class LowerBatchNorm(Rule[BatchNormOp, Constants]):
     """
 
     matches: ClassVar = BatchNormOp
+    makes: ClassVar = (MulOp, AddOp)
 
     def plan(self, op: BatchNormOp) -> Constants | Refusal:
         by = affine(op)

@@ -7,9 +7,9 @@
     %y = nn.add %m, %b
 
 Kernels of linear and convolution read a weight that was packed ahead of time; one that is known at run time only is
-read where it lies. A convolution gathers its windows first: pad, one `nn.take` for each spatial dimension, and a
-permute bring them into the columns of a matrix [groups, channels * taps, pixels]. A transposed convolution is one over
-its input with zeros between the elements.
+read where it lies, and so are integers, for which there are no such kernels. A convolution gathers its windows first:
+pad, one `nn.take` for each spatial dimension, and a permute bring them into the columns of a matrix [groups,
+channels * taps, pixels]. A transposed convolution is one over its input with zeros between the elements.
 """
 
 from __future__ import annotations
@@ -53,14 +53,15 @@ from qcomp.transforms.rewriting import Refusal, Rewriter, Rule, apply_rules, con
 class LowerVariableWeight(Rule[WeightedOp, bool]):
     """linear(x, w) => matmul(x, permute(w)), convolution(x, w) => matmul(w, windows(x)); bias and residual added.
 
-    Precondition: the weight is neither a constant nor one dequantized and moved; the op does not compute on codes; all
-    sizes of a convolution but the batch are known.
+    Precondition: the weight is neither a constant nor one dequantized and moved, or there is no kernel for the element
+    type; the op does not compute on codes; all sizes of a convolution but the batch are known.
     """
 
     matches: ClassVar = WeightedOp
+    makes: ClassVar = (MatmulOp, AddOp)
 
     def plan(self, op: WeightedOp) -> bool | Refusal | None:
-        if _is_constant(op.weight):
+        if _is_constant(op.weight) and _has_kernel(op):
             return None
         if any(encoding_of(value.type) is not None for value in (*op.operands, op.result)):
             return Refusal("computes on codes")
@@ -95,6 +96,13 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
             last = position == len(addends) - 1
             value = _add(steps, AddOp(value, addend, tensor(op.result), op.activation if last else None))
         rewriter.replace(op, *steps)
+
+
+def _has_kernel(op: WeightedOp) -> bool:
+    from qcomp.transforms.lower_to_loop.registry import computed_element, refusal
+
+    element = computed_element(op)
+    return element is None or refusal(type(op), element) is None
 
 
 def _is_constant(value: SSAValue) -> bool:

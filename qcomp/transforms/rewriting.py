@@ -158,6 +158,8 @@ class Rule(ABC, Generic[OpT, PlanT]):
 
     matches: ClassVar[type[Operation] | tuple[type[Operation], ...]]
     """The op classes it looks at."""
+    makes: ClassVar[tuple[type[Operation], ...]] = ()
+    """Op classes of which `apply` makes ops on elements of the matched op's type: declined where one is not lowered."""
 
     @abstractmethod
     def plan(self, op: OpT) -> PlanT | Refusal | None:
@@ -196,14 +198,29 @@ class _Pattern(RewritePattern):
             self.rule.apply(op, plan, Rewriter(rewriter))
 
     def _plan(self, op: Operation) -> object:
-        """The rule's plan; a Refusal where it asks for a number and the size depends on symbols."""
+        """The rule's plan; a Refusal where it asks for a number and the size depends on symbols, or would make an op
+        that is not lowered."""
         try:
             with located(op):
-                return self.rule.plan(op)
+                plan = self.rule.plan(op)
         except QcompError as problem:
             if problem.code != UNDECIDED:
                 raise
             return Refusal(problem.message)
+        if plan is None or isinstance(plan, Refusal):
+            return plan
+        return _not_lowered(op, self.rule.makes) or plan
+
+
+def _not_lowered(op: Operation, makes: Sequence[type[Operation]]) -> Refusal | None:
+    """Why ops of the classes `makes` are not lowered for the element type of `op`."""
+    if not makes:
+        return None
+    from qcomp.transforms.lower_to_loop.registry import computed_element, refusal
+
+    element = computed_element(op)
+    reasons = [] if element is None else [refusal(kind, element) for kind in makes]
+    return next((Refusal(reason) for reason in reasons if reason is not None), None)
 
 
 @contextmanager

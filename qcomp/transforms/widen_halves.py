@@ -59,7 +59,7 @@ class WidenHalf(Rule[Operation, Sequence[int]]):
         self._wide: dict[tuple[SSAValue, Block | None], SSAValue] = {}
 
     def plan(self, op: Operation) -> Sequence[int] | Refusal | None:
-        from qcomp.transforms.lower_to_loop.driver import takes_halves
+        from qcomp.transforms.lower_to_loop.registry import takes_halves
 
         if is_control(op) or not any(map(is_half, (*op.operands, *op.results))) or takes_halves(op):
             return None
@@ -102,7 +102,4 @@ class WidenHalvesPass(QcompPass):
     letter: ClassVar[Letter] = Letter.EXACT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from qcomp.transforms.lower_to_loop import load_lowerings
-
-        load_lowerings()
         apply_rules(op, [WidenHalf()], once=True)

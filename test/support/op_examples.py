@@ -282,8 +282,8 @@ def _stored(values: np.ndarray[Any, Any], element: Attribute) -> np.ndarray[Any,
 
 
 def sample(kind: Tensor, seed: int) -> np.ndarray[Any, Any]:
-    """An array of that type: floats around 0, codes over their range, small integers, 0 and 1 for those of 64 bits,
-    which are indices in the examples. Symbols have the sizes that they stand for."""
+    """An array of that type: floats around 0, codes and integers over their range, 0 and 1 for 64 bits, which are
+    indices in the examples. Symbols have the sizes that they stand for."""
     rng = np.random.default_rng(seed)
     sizes = [substitute(size, {name: int(name[1:]) for name in symbols_of([size])}) for size in sizes_of(kind)]
     encoding = encoding_of(kind)
@@ -292,7 +292,8 @@ def sample(kind: Tensor, seed: int) -> np.ndarray[Any, Any]:
     element = kind.element_type
     if is_float(element):
         return _stored(np.asarray(rng.standard_normal(sizes) * 2), element)
-    wide = numpy_dtype(element)
-    if wide == np.bool_ or wide.itemsize == 8:
-        return rng.integers(0, 2, sizes).astype(wide)
-    return rng.integers(0 if wide.kind == "u" else -9, 10, sizes).astype(wide)
+    held = numpy_dtype(element)
+    if held == np.bool_ or held.itemsize == 8:
+        return rng.integers(0, 2, sizes).astype(held)
+    limits = np.iinfo(held.name)
+    return rng.integers(limits.min, limits.max, sizes, held.type, endpoint=True)

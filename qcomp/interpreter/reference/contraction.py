@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Convolution, linear and matmul: in float, and on codes by an `IntegerPlan` (which states the formula).
 
-Float contractions accumulate in float64, bias included, and round once. A residual is added after that rounding and
-the activation comes last, so that an op with a fused residual or activation equals the ops it was made of.
+Float contractions accumulate in float64, bias included, and round once; integers wrap. A residual is added after that
+rounding and the activation comes last, so that an op with a fused residual or activation equals the ops it was made of.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ def convolution(
     activation: Bounds | None = None, *, stride: Sequence[int], padding: Sequence[tuple[int, int]],
     dilation: Sequence[int], groups: int = 1,
 ) -> Array:  # fmt: skip
-    """Float [N, C, *spatial] with [C_out, C / groups, *kernel]; padding is (begin, end) per dimension."""
+    """[N, C, *spatial] with [C_out, C / groups, *kernel]; padding is (begin, end) per dimension."""
     total = convolve(
-        value.astype(np.float64), weight.astype(np.float64),
-        stride=stride, padding=padding, dilation=dilation, groups=groups,
+        _wide(value), _wide(weight), stride=stride, padding=padding, dilation=dilation, groups=groups
     )  # fmt: skip
     return _finish_float(total, value.dtype, bias, 1, residual, activation)
 
@@ -38,9 +37,9 @@ def transposed_convolution(
     activation: Bounds | None = None, *, stride: Sequence[int], padding: Sequence[int],
     output_padding: Sequence[int], dilation: Sequence[int], groups: int = 1,
 ) -> Array:  # fmt: skip
-    """Float [N, C, *spatial] with [C_out, C / groups, *kernel], transposed."""
+    """[N, C, *spatial] with [C_out, C / groups, *kernel], transposed."""
     total = transpose_convolve(
-        value.astype(np.float64), weight.astype(np.float64), stride=stride, padding=padding,
+        _wide(value), _wide(weight), stride=stride, padding=padding,
         output_padding=output_padding, dilation=dilation, groups=groups,
     )  # fmt: skip
     return _finish_float(total, value.dtype, bias, 1, residual, activation)
@@ -50,8 +49,8 @@ def linear(
     value: Array, weight: Array, bias: Array | None = None, residual: Array | None = None,
     activation: Bounds | None = None,
 ) -> Array:  # fmt: skip
-    """Float [..., K] times [N, K] transposed."""
-    total = np.matmul(value.astype(np.float64), weight.astype(np.float64).T)
+    """[..., K] times [N, K] transposed."""
+    total = np.matmul(_wide(value), _wide(weight).T)
     return _finish_float(total, value.dtype, bias, -1, residual, activation)
 
 
@@ -60,6 +59,11 @@ def matmul(lhs: Array, rhs: Array) -> Array:
     if lhs.dtype.kind != "f":
         return np.matmul(lhs, rhs)
     return np.matmul(lhs.astype(np.float64), rhs.astype(np.float64)).astype(lhs.dtype)
+
+
+def _wide(array: Array) -> Array:
+    """What sums of products are added up in: float64, but integers in their own type, where they wrap."""
+    return array if array.dtype.kind in "iu" else array.astype(np.float64)
 
 
 def integer_convolution(
@@ -147,7 +151,7 @@ def _finish_float(
     if bias is not None:
         view = [1] * total.ndim
         view[channel_axis] = -1
-        total = total + bias.astype(np.float64).reshape(view)
+        total = total + _wide(bias).reshape(view)
     result = total.astype(dtype)
     if residual is not None:
         result = result + residual

@@ -7,6 +7,7 @@
     func.call @add_0(%a, %b, %y) : ...
 """
 
-from qcomp.transforms.lower_to_loop.lowering_pass import LowerToLoopPass, load_lowerings
+from qcomp.transforms.lower_to_loop.lowering_pass import LowerToLoopPass
+from qcomp.transforms.lower_to_loop.registry import load_lowerings
 
 __all__ = ["LowerToLoopPass", "load_lowerings"]

@@ -20,12 +20,13 @@ from qcomp.interpreter.reference.functions import logaddexp
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import IN_LANES, codes_in, in_reals
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, as_stored, held_element, real_element
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 from qcomp.transforms.moved_operands import keeps_order
 
@@ -79,7 +80,7 @@ def _check_indices(indices: Buffer, size: int) -> None:
         raise QcompError("an index into a dimension without elements", code="shape")
 
 
-@lowers(nn.GatherOp, any_element=True, symbolic=True)
+@lowers(nn.GatherOp, elements=ALL, symbolic=True)
 def lower_gather(lowering: Lowering, op: nn.GatherOp) -> None:
     """A copy per index, of a row where indices broadcast along the last dimension."""
     where, dim = op.location, op.dim.value.data
@@ -114,7 +115,7 @@ def _bytes(buffer: Buffer) -> Buffer:
     return replace(buffer, encoding=None, views={})
 
 
-@lowers(nn.ScatterOp, any_element=True, symbolic=True, in_float32=lambda op: op.reduce.data != "none")
+@lowers(nn.ScatterOp, elements=ALL, symbolic=True, in_float32=lambda op: op.reduce.data != "none")
 def lower_scatter(lowering: Lowering, op: nn.ScatterOp) -> None:
     """A copy of the input, then the elements of source in order."""
     where, dim, reduce = op.location, op.dim.value.data, op.reduce.data
@@ -160,7 +161,7 @@ def _combined(m: Reals, kind: str, old: SSAValue, new: SSAValue) -> SSAValue:
             return m.smaller(old, new)
 
 
-@lowers(nn.ScanOp, any_element=True, symbolic=True)
+@lowers(nn.ScanOp, elements=ALL, symbolic=True)
 def lower_scan(lowering: Lowering, op: nn.ScanOp) -> None:
     """The total so far is carried from element to element."""
     where, dim, kind = op.location, op.dim.value.data, op.kind.data
@@ -226,7 +227,7 @@ def result_of(lowering: Lowering, value: SSAValue, element: Attribute, where: Lo
     return _bytes(target) if element in (i8, ui8) else target
 
 
-@lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, any_element=True, symbolic=True)
+@lowers(nn.AminOp, nn.ProdOp, nn.ArgmaxOp, nn.ArgminOp, elements=ALL, symbolic=True)
 def lower_search(lowering: Lowering, op: nn.ReduceOp) -> None:
     """One element after the other, in row-major order."""
     kinds: dict[type[Operation], str] = {
@@ -241,8 +242,6 @@ def reduce_in_order(lowering: Lowering, op: nn.ReduceOp, kind: str) -> None:
     source, element = in_order(lowering, lowering.row_major(op.input, where), op, kind.removeprefix("arg"))
     result = element if encoding_of(op.result.type) is not None else real_element(op.result)
     axes, keepdim = op.axes, bool(op.keepdim.value.data)
-    if kind == "add" and str(element) == "i1":
-        raise QcompError("sums of i1 are not lowered to loops", code="lower", hint="cast to i32 first")
     if kind not in ("add", "mul") and 0 in (source.sizes[axis] for axis in axes):
         raise QcompError("an extreme of no elements", code="shape")
     target = result_of(lowering, op.result, element, where)

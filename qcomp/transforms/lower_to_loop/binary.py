@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from qcomp.dialects import loop, nn
-from qcomp.dialects.element import is_integer
-from qcomp.errors import QcompError
 from qcomp.interpreter.ops.elementwise import code_table_by_constant
 from qcomp.transforms.lower_to_loop.builder import Builder
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element
+from qcomp.transforms.lower_to_loop.driver import Lowering
+from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element, wrapped
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import ALL, FLOATS, lowers
 from qcomp.transforms.lower_to_loop.tables import lower_table
 from qcomp.transforms.lower_to_loop.unary import whole_bounds
 
@@ -38,20 +37,19 @@ def lower_by_number(lowering: Lowering, op: nn.BinaryOp | nn.CompareOp, name: st
     return True
 
 
-@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.DivOp, nn.MaximumOp, nn.MinimumOp, any_element=True, symbolic=True)
+@lowers(nn.AddOp, nn.SubOp, nn.MulOp, nn.MaximumOp, nn.MinimumOp, elements=ALL, symbolic=True)
+@lowers(nn.DivOp, elements=FLOATS, symbolic=True)
 def lower_binary(lowering: Lowering, op: nn.BinaryOp) -> None:
     """A table between codes where one side is a constant number; else arithmetic and the activation. Integers wrap."""
     if lower_by_number(lowering, op, op.name.removeprefix("nn.")):
         return
     element, formula = real_element(op.lhs), _FORMULAS[type(op)]
-    if is_integer(element) and isinstance(op, nn.DivOp):
-        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
     bounds = whole_bounds(op.activation.bounds, element) if op.activation is not None else None
 
     def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
         m = algebra(b, loop.tile_shape(x[0].type), element)
         value = formula(m, x[0], x[1])
-        return value if bounds is None else m.clamp(value, *bounds)
+        return value if bounds is None else m.clamp(wrapped(b, value, element), *bounds)
 
     name = op.name.removeprefix("nn.")
     lower_pointwise(lowering, op, name, (name, bounds), compute, op.recipe)

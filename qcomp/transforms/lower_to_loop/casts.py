@@ -16,16 +16,17 @@ from qcomp.dialects.quant import encoding_of
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import Compute
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, as_stored, held_element, lower_pointwise, truth
 from qcomp.transforms.lower_to_loop.movement import convert, copy
 from qcomp.transforms.lower_to_loop.reals import Wholes
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 
 _BOOL = IntegerType(1)
 
 
-@lowers(nn.CastOp, any_element=True, symbolic=True)
+@lowers(nn.CastOp, elements=ALL, symbolic=True)
 def lower_cast(lowering: Lowering, op: nn.CastOp) -> None:
     """Floats truncate towards zero and saturate, NaN becomes 0; integers wrap; bool means not 0."""
     if encoding_of(op.input.type) is not None or encoding_of(op.result.type) is not None:
@@ -75,7 +76,7 @@ def _saturated(b: Builder, value: SSAValue, target: IntegerType) -> SSAValue:
     return m.clamp(value, *integer_range(target))
 
 
-@lowers(quant.CastStorageOp, symbolic=True)
+@lowers(quant.CastStorageOp, elements=frozenset({"i8", "ui8"}), symbolic=True)
 def lower_cast_storage(lowering: Lowering, op: quant.CastStorageOp) -> None:
     """The same bytes; a copy where they are returned, or lie with a border, which holds the zero of one side only."""
     source = lowering.operand(op.input)

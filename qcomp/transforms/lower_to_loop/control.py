@@ -17,8 +17,9 @@ from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.quant import encoding_of
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape, storage_element
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
+from qcomp.transforms.lower_to_loop.driver import Lowering, root_of
 from qcomp.transforms.lower_to_loop.movement import convert, copy
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 
 _SYMBOL = AffineMap(0, 1, (AffineExpr.symbol(0),))
 
@@ -48,7 +49,7 @@ def _places(lowering: Lowering, results: Sequence[SSAValue], where: LocationAttr
     return places
 
 
-@lowers(nn.CondOp, any_element=True, symbolic=True)
+@lowers(nn.CondOp, elements=ALL, symbolic=True)
 def lower_cond(lowering: Lowering, op: nn.CondOp) -> None:
     """Both branches write the results' buffers."""
     where = op.location
@@ -101,7 +102,7 @@ def _unbind(lowering: Lowering, arguments: Sequence[SSAValue]) -> None:
         lowering.buffers.pop(argument, None)
 
 
-@lowers(nn.WhileOp, any_element=True, symbolic=True)
+@lowers(nn.WhileOp, elements=ALL, symbolic=True)
 def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     """The test and the body see the same buffers."""
     where = op.location
@@ -124,7 +125,7 @@ def lower_while(lowering: Lowering, op: nn.WhileOp) -> None:
     lowering.buffers.update(zip(op.outputs, places, strict=True))
 
 
-@lowers(nn.IterateOp, any_element=True, symbolic=True)
+@lowers(nn.IterateOp, elements=ALL, symbolic=True)
 def lower_scan(lowering: Lowering, op: nn.IterateOp) -> None:
     """A loop over the parts of the inputs' buffers and of the outputs'."""
     where, count = op.location, len(op.inits)

@@ -27,9 +27,10 @@ from qcomp.transforms.lower_to_loop.contraction import (
     contraction_kernel,
 )
 from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.halves import patterns
 from qcomp.transforms.lower_to_loop.layouts import padding_border
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.stored import parameter_constants, store
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task, in_arena, start_values
@@ -57,7 +58,7 @@ class Sliding:
         return Sliding((down, across), (below, apart), op.groups.value.data, border)
 
 
-@lowers(nn.Conv1dOp, nn.Conv2dOp, symbolic=True)
+@lowers(nn.Conv1dOp, nn.Conv2dOp, elements=REALS, symbolic=True)
 def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None:
     """A convolution over a channels-last buffer whose border holds the padding."""
     x = lowering.channels_last(op.input, padding_border(op), op.location)
@@ -85,7 +86,7 @@ def lower_convolution(lowering: Lowering, op: nn.Conv1dOp | nn.Conv2dOp) -> None
         call_contraction(lowering, task, geometry, taps, (x, source), outputs, name, op.location)
 
 
-@lowers(nn.Conv3dOp, symbolic=True)
+@lowers(nn.Conv3dOp, elements=REALS, symbolic=True)
 def lower_conv3d(lowering: Lowering, op: nn.Conv3dOp) -> None:
     """The planes of an input image lie one after the other: a plane of the kernel is some rows further down."""
     x = lowering.channels_last(op.input, padding_border(op), op.location)
@@ -138,7 +139,7 @@ def image_of(lowering: Lowering, buffer: Buffer) -> Buffer:
     return Buffer(view, (n, channels, 1, size), layout, buffer.encoding, buffer.element)
 
 
-@lowers(nn.LinearOp, symbolic=True)
+@lowers(nn.LinearOp, elements=REALS, symbolic=True)
 def lower_linear(lowering: Lowering, op: nn.LinearOp) -> None:
     """A linear as a convolution of one run: each row of the input is a pixel."""
     where = op.location

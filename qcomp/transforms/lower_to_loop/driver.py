@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -58,53 +58,13 @@ from qcomp.transforms.lower_to_loop.buffers import (
 )
 from qcomp.transforms.lower_to_loop.builder import Builder, doubled, real_buffer, real_type
 from qcomp.transforms.lower_to_loop.layouts import Layouts
+from qcomp.transforms.lower_to_loop.registry import HALVES, Elements, Entry, computed_element, entry_of
 from qcomp.transforms.lower_to_loop.tied import TiedTables
 from qcomp.transforms.rewriting import located
 
 MemRef = MemRefType[Attribute]
-OpT = TypeVar("OpT", bound=Operation)
-Lower = Callable[["Lowering", Operation], None]
-_LOWERINGS: dict[type[Operation], Lower] = {}
-_ANY_ELEMENT: set[type[Operation]] = set()
-_IN_FLOAT32: dict[type[Operation], Callable[[Operation], bool]] = {}
 MAY_ALIAS = "qcomp.may_alias"
 """On a call: pairs (result argument, operand argument) that may share memory when the operand is dead after it."""
-
-
-_SYMBOLIC: set[type[Operation]] = set()
-
-
-def lowers(
-    *classes: type[OpT], any_element: bool = False, symbolic: bool = False,
-    in_float32: Callable[[OpT], bool] | None = None,
-) -> Callable[[Callable[[Lowering, OpT], None]], Callable[[Lowering, OpT], None]]:  # fmt: skip
-    """Registers a function as the lowering of op classes.
-
-    any_element: it takes all element types, not only f32, codes, bool and integers of 8, 32 and 64 bits. symbolic:
-    sizes may depend on symbols; the others refuse such ops. in_float32: of `any_element`, ops that are made ones of
-    float32 where they compute on f16 and bf16 (`widen-halves`).
-    """
-    if symbolic:
-        _SYMBOLIC.update(classes)
-
-    def register(function: Callable[[Lowering, OpT], None]) -> Callable[[Lowering, OpT], None]:
-        for cls in classes:
-            _LOWERINGS[cls] = cast(Lower, function)
-            if any_element:
-                _ANY_ELEMENT.add(cls)
-            if in_float32 is not None:
-                _IN_FLOAT32[cls] = cast("Callable[[Operation], bool]", in_float32)
-        return function
-
-    return register
-
-
-def takes_halves(op: Operation) -> bool:
-    """Whether there is a lowering of `op` that works on f16 and bf16, or none at all."""
-    kind = type(op)
-    if kind not in _LOWERINGS:
-        return True
-    return kind in _ANY_ELEMENT and not (kind in _IN_FLOAT32 and _IN_FLOAT32[kind](op))
 
 
 class Lowering:
@@ -183,11 +143,12 @@ class Lowering:
         if any(self.coded(value) is not None for value in op.results):
             return
         try:
-            function = _LOWERINGS.get(type(op))
-            if function is None:
+            entry = entry_of(type(op))
+            if entry is None:
                 raise QcompError.at(op, "is not lowered to loops", code="lower")
-            with self._reals_of(op), located(op):
-                self._lower(function, op)
+            _check_element(op, entry)
+            with self._reals_of(op, entry), located(op):
+                self._lower(entry, op)
         except QcompError as problem:
             self._refusals.append(problem)
         except Exception:
@@ -199,12 +160,12 @@ class Lowering:
             self._stand_in(value, op.location)
 
     @contextmanager
-    def _reals_of(self, op: Operation) -> Generator[None]:
+    def _reals_of(self, op: Operation, entry: Entry) -> Generator[None]:
         """Lower `op` with kernels of f64 when its floats are of that type. Raises QcompError for other types."""
         kinds = {str(tensor(value).element_type) for value in (*op.operands, *op.results) if is_plain_float(value)}
         if kinds != {"f64"} or nn.is_control(op):
-            if type(op) not in _ANY_ELEMENT:
-                _check_elements(op)
+            if not entry.elements >= HALVES:
+                _check_others(op, entry.elements - {"f64"})
             yield
             return
         if any(encoding_of(value.type) is not None for value in (*op.operands, *op.results)):
@@ -235,9 +196,9 @@ class Lowering:
         error.location = self._refusals[0].location
         return error
 
-    def _lower(self, function: Lower, op: Operation) -> None:
+    def _lower(self, entry: Entry, op: Operation) -> None:
         shapes = [static_shape(value) for value in (*op.operands, *op.results)]
-        if type(op) not in _SYMBOLIC and any(is_symbolic(size) for sizes in shapes for size in sizes):
+        if not entry.symbolic and any(is_symbolic(size) for sizes in shapes for size in sizes):
             raise QcompError(
                 f"the kernel of {op.name} needs static sizes", code="lower",
                 hint=FIX,
@@ -245,7 +206,7 @@ class Lowering:
         if not nn.is_control(op) and 0 in static_shape(op.results[0]):
             self.define(op.results[0], op.location, Layout(False))
         else:
-            function(self, op)
+            entry.function(self, op)
 
     def _deliver(self, value: SSAValue) -> None:
         """Copy a result to those of its places that no kernel wrote."""
@@ -346,7 +307,9 @@ class Lowering:
         """The buffer of a tensor; constants become row-major constant buffers."""
         if value not in self.buffers and self.half(value) is not None:
             owner = cast(Operation, value.owner)
-            _LOWERINGS[type(owner)](self, owner)
+            entry = entry_of(type(owner))
+            assert entry is not None
+            entry.function(self, owner)
         if value not in self.buffers:
             array = self.array(value)
             if array is None:
@@ -534,14 +497,23 @@ def is_plain_float(value: SSAValue) -> bool:
     return isinstance(kind, TensorType) and encoding_of(value.type) is None and is_float(tensor(value).element_type)
 
 
-def _check_elements(op: Operation) -> None:
+def _check_element(op: Operation, entry: Entry) -> None:
+    """Raise QcompError for an element type that no kernel of `op` computes on."""
+    element = computed_element(op)
+    if element is not None and str(element) not in entry.elements:
+        raise _not_lowered(op, element)
+
+
+def _check_others(op: Operation, elements: Elements) -> None:
     """Raise QcompError for operands or results that lie in memory as patterns the lowering would take for integers."""
     for value in (*op.operands, *op.results):
-        if not lies_as_itself(value):
-            raise QcompError.at(
-                op, f"{op.name} of {tensor(value).element_type} is not lowered to loops", code="lower",
-                hint="cast to f32",
-            )  # fmt: skip
+        if not lies_as_itself(value) and str(tensor(value).element_type) not in elements:
+            raise _not_lowered(op, tensor(value).element_type)
+
+
+def _not_lowered(op: Operation, element: Attribute) -> QcompError:
+    hint = "run widen-halves first" if str(element) in HALVES else "cast to f32"
+    return QcompError.at(op, f"{op.name} of {element} is not lowered to loops", code="lower", hint=hint)
 
 
 def _signedness(value: SSAValue) -> dict[str, Attribute]:

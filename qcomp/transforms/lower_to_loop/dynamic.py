@@ -16,16 +16,17 @@ from qcomp.dialects import loop, quant
 from qcomp.dialects.nn.base import tensor
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.builder import Builder
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import lower_elementwise
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 
 
 def _reals(b: Builder, x: Sequence[SSAValue]) -> Reals:
     return Reals(b, loop.tile_shape(x[0].type))
 
 
-@lowers(quant.ChooseScaleOp, symbolic=True)
+@lowers(quant.ChooseScaleOp, elements=REALS, symbolic=True)
 def lower_scale(lowering: Lowering, op: quant.ChooseScaleOp) -> None:
     """max(span / divisor, floor); NaN stays."""
     divisor, floor, symmetric = op.divisor.value.data, op.floor.value.data, op.symmetric is not None
@@ -44,7 +45,7 @@ def lower_scale(lowering: Lowering, op: quant.ChooseScaleOp) -> None:
     lower_elementwise(lowering, operands, target, op.location, "scale", ("scale", divisor, floor, symmetric), compute)
 
 
-@lowers(quant.ChooseZeroPointOp, symbolic=True)
+@lowers(quant.ChooseZeroPointOp, elements=REALS, symbolic=True)
 def lower_zero_point(lowering: Lowering, op: quant.ChooseZeroPointOp) -> None:
     """The code of 0, as i32."""
     (low, high), nearest = map(float, op.bounds), op.nearest is not None
@@ -73,7 +74,7 @@ def _real_zero_point(b: Builder, value: SSAValue) -> SSAValue:
     return value if loop.tile_element(value.type) == f32 else b.add(loop.ToFloatOp(value))
 
 
-@lowers(quant.QuantizeDynamicOp, symbolic=True)
+@lowers(quant.QuantizeDynamicOp, elements=REALS, symbolic=True)
 def lower_quantize(lowering: Lowering, op: quant.QuantizeDynamicOp) -> None:
     """trunc(clamp(round(x / scale) + zero_point)) to bytes or i32. Not in float64, which loops lack."""
     if isinstance(op.recipe, Float64Type):
@@ -98,7 +99,7 @@ def lower_quantize(lowering: Lowering, op: quant.QuantizeDynamicOp) -> None:
     lower_elementwise(lowering, operands, target, op.location, "quantize_dynamic", name, compute)
 
 
-@lowers(quant.DequantizeDynamicOp, symbolic=True)
+@lowers(quant.DequantizeDynamicOp, elements=frozenset({"i8", "ui8", "i32"}), symbolic=True)
 def lower_dequantize(lowering: Lowering, op: quant.DequantizeDynamicOp) -> None:
     """(float(q) - float(zero_point)) * scale."""
     unsigned = quant.is_unsigned(tensor(op.input).element_type)

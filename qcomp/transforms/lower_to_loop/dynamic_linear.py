@@ -22,12 +22,13 @@ from qcomp.transforms.lower_to_loop.contraction import (
     build_contraction,
     contraction_kernel,
 )
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
+from qcomp.transforms.lower_to_loop.registry import lowers
 from qcomp.transforms.lower_to_loop.weighted import constant, in_arena
 
 
-@lowers(nn.DynamicLinearOp, symbolic=True)
+@lowers(nn.DynamicLinearOp, elements=frozenset({"i8", "ui8"}), symbolic=True)
 def lower_dynamic_linear(lowering: Lowering, op: nn.DynamicLinearOp) -> None:
     """Each row of the input is a pixel of a convolution of one run, as for `nn.linear`."""
     where = op.location

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -14,7 +14,7 @@ from qcomp.dialects.constant import Array
 from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Buffer
 from qcomp.transforms.lower_to_loop.driver import Lowering
-from qcomp.transforms.lower_to_loop.lowering_pass import load_lowerings
+from qcomp.transforms.lower_to_loop.registry import Entry
 
 
 class FirstOfEach(Lowering):
@@ -26,7 +26,6 @@ class FirstOfEach(Lowering):
     """
 
     def __init__(self, module: ModuleOp, target: Target):
-        load_lowerings()
         super().__init__(module, target)
         self._lowered: dict[Hashable, list[Buffer]] = {}
         self._inspected: dict[Hashable, tuple[int, ...]] = {}
@@ -48,9 +47,9 @@ class FirstOfEach(Lowering):
         finally:
             self._asked = asked
 
-    def _lower(self, function: Callable[[Lowering, Operation], None], op: Operation) -> None:
+    def _lower(self, entry: Entry, op: Operation) -> None:
         if nn.is_control(op) or any(map(self.is_result, op.results)):
-            super()._lower(function, op)
+            super()._lower(entry, op)
             return
         kind = self._kind(op)
         inspected = self._inspected.get(kind)
@@ -59,7 +58,7 @@ class FirstOfEach(Lowering):
             self.buffers.update(zip(op.results, found, strict=True))
             return
         self._asked = set()
-        super()._lower(function, op)
+        super()._lower(entry, op)
         asked = {index for index, value in enumerate(op.operands) if value in self._asked}
         self._inspected[kind] = tuple(sorted(asked.union(inspected or ())))
         self._lowered[kind, _contents(op, self._inspected[kind])] = [self.buffers[value] for value in op.results]

@@ -14,8 +14,9 @@ from qcomp.interpreter.ops.elementwise import code_table
 from qcomp.interpreter.reference.functions import BINARY, FUNCTIONS, Formula, Function
 from qcomp.transforms.lower_to_loop.binary import lower_by_number
 from qcomp.transforms.lower_to_loop.builder import Builder
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
-from qcomp.transforms.lower_to_loop.held import algebra, is_true, lower_pointwise, real_element, truth
+from qcomp.transforms.lower_to_loop.driver import Lowering
+from qcomp.transforms.lower_to_loop.held import algebra, is_true, lower_pointwise, real_element, truth, wrapped
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 from qcomp.transforms.lower_to_loop.tables import has_table, lower_table
 from qcomp.transforms.lower_to_loop.unary import whole_bounds
 
@@ -27,7 +28,7 @@ def _formula(function: Function, name: str, element: Attribute) -> Formula:
     return formula
 
 
-@lowers(nn.FunctionOp, any_element=True, symbolic=True)
+@lowers(nn.FunctionOp, elements=ALL, symbolic=True)
 def lower_function(lowering: Lowering, op: nn.FunctionOp) -> None:
     """A table between codes; else the formula."""
     name = op.function.data
@@ -47,7 +48,7 @@ def lower_function(lowering: Lowering, op: nn.FunctionOp) -> None:
     lower_pointwise(lowering, op, name, (name, *numbers), compute, op.recipe, not function.lanes)
 
 
-@lowers(nn.BinaryFunctionOp, any_element=True, symbolic=True)
+@lowers(nn.BinaryFunctionOp, elements=ALL, symbolic=True)
 def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
     """A table between codes where one side is a constant number; else the formula, then the activation."""
     name = op.function.data
@@ -60,12 +61,12 @@ def lower_binary_function(lowering: Lowering, op: nn.BinaryFunctionOp) -> None:
     def compute(b: Builder, x: Sequence[SSAValue]) -> SSAValue:
         m = algebra(b, loop.tile_shape(x[0].type), element)
         value = formula(m, x[0], x[1])
-        return value if bounds is None else m.clamp(value, *bounds)
+        return value if bounds is None else m.clamp(wrapped(b, value, element), *bounds)
 
     lower_pointwise(lowering, op, name, (name, bounds), compute, op.recipe, not function.lanes)
 
 
-@lowers(nn.CompareOp, any_element=True, symbolic=True)
+@lowers(nn.CompareOp, elements=ALL, symbolic=True)
 def lower_compare(lowering: Lowering, op: nn.CompareOp) -> None:
     """0 or 1; of codes and a number by a table."""
     predicate = op.predicate.data
@@ -78,7 +79,7 @@ def lower_compare(lowering: Lowering, op: nn.CompareOp) -> None:
     lower_pointwise(lowering, op, f"compare_{predicate}", ("compare", predicate), compute)
 
 
-@lowers(nn.SelectOp, any_element=True, symbolic=True)
+@lowers(nn.SelectOp, elements=ALL, symbolic=True)
 def lower_select(lowering: Lowering, op: nn.SelectOp) -> None:
     """One or the other; codes of one encoding are not looked at."""
 

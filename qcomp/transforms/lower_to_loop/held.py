@@ -80,6 +80,13 @@ def as_stored(b: Builder, value: SSAValue, element: Attribute | None) -> SSAValu
     return b.add(loop.NarrowOp(low, 0, mask))
 
 
+def wrapped(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A computed integer cut to the bits of `element` and extended again; anything else as it is."""
+    if not is_integer(element) or element.width.data > 16:
+        return value
+    return as_held(b, as_stored(b, value, element), element)
+
+
 def plain_element(value: SSAValue) -> Attribute | None:
     """The element type of a plain tensor; None for a quantized one."""
     return None if encoding_of(value.type) is not None else tensor(value).element_type

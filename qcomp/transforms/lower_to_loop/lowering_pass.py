@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,20 +18,6 @@ from qcomp.transforms.lower_to_loop.driver import Lowering
 
 TARGET = "qcomp.target"
 """On a loop-level module: the name of the target it was lowered for."""
-_TOPICS = (
-    "control",
-    "writing",
-    "along", "binary", "functions",
-    "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
-    "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "sizes", "softmax", "sorting",
-    "transposed", "unary",
-)  # fmt: skip
-
-
-def load_lowerings() -> None:
-    """Register the lowerings of all ops."""
-    for topic in _TOPICS:
-        importlib.import_module(f"qcomp.transforms.lower_to_loop.{topic}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +32,6 @@ class LowerToLoopPass(QcompPass):
     target: str = "generic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        load_lowerings()
         target = find_target(self.target)
         conditions = size_conditions(op)
         functions = Lowering(op, target).run()

@@ -22,20 +22,22 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import largest_size, memref_of
-from qcomp.dialects.nn.base import shape
+from qcomp.dialects.element import is_integer
+from qcomp.dialects.nn.base import shape, tensor
 from qcomp.dialects.quant import Encoding, encoding_of
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.integer_plan import IntegerPlan, matmul_plan
 from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import NO_BORDER, Buffer, Layout
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
 from qcomp.transforms.lower_to_loop.coded_matmul import lower_coded_matmul
 from qcomp.transforms.lower_to_loop.contraction import Geometry, build_contraction, contraction_kernel
 from qcomp.transforms.lower_to_loop.convolution import call_contraction, packed_weight
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.epilogue import Epilogue
 from qcomp.transforms.lower_to_loop.halves import half_of
 from qcomp.transforms.lower_to_loop.matrices import batch_loops, own_batch, strips
+from qcomp.transforms.lower_to_loop.registry import INTEGERS, REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.tiles import Tile, choose_tile, nominal, regions
 from qcomp.transforms.lower_to_loop.weighted import Task, in_arena, start_values
@@ -56,7 +58,7 @@ class MatmulKernel:
     lanes: int
 
 
-@lowers(nn.MatmulOp, symbolic=True)
+@lowers(nn.MatmulOp, elements=REALS | INTEGERS, symbolic=True)
 def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
     """Codes times codes in integers, everything else in reals."""
     where, held = op.location, lowering.coded(op.rhs)
@@ -73,12 +75,11 @@ def lower_matmul(lowering: Lowering, op: nn.MatmulOp) -> None:
         plan = _plan(lowering, lhs, rhs, encoding_of(op.result.type))
         _lower(lowering, op, lhs, rhs, lowering.define(op.result, where, Layout(False)), plan)
         return
-    if lhs.encoding is None and str(lhs.element) in ("i32", "i64"):
-        lower_whole_matmul(lowering, lhs, rhs, lowering.define(op.result, where, Layout(False)), where)
+    element = tensor(op.lhs).element_type
+    if lhs.encoding is None and is_integer(element):
+        lower_whole_matmul(lowering, lhs, rhs, lowering.define(op.result, where, Layout(False)), element, where)
         return
     lhs, rhs = reals_of(lowering, lhs, where), reals_of(lowering, rhs, where)
-    if lhs.element != real_type() or rhs.element != real_type():
-        raise QcompError("matmul of integers is not lowered to loops", code="lower")
     with real_result(lowering, op.result, where, Layout(False)) as target:
         _lower(lowering, op, lhs, rhs, target, None)
 

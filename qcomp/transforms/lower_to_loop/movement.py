@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, f64
+from xdsl.dialects.builtin import LocationAttr, f64, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -22,10 +22,11 @@ from qcomp.interpreter.reference.quantize import code_of
 from qcomp.transforms.lower_to_loop.access import Seen, lane_dimension, place
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, lane_choice
 from qcomp.transforms.lower_to_loop.fill import fill_border, fill_frame
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
@@ -146,7 +147,7 @@ def convert(lowering: Lowering, buffer: Buffer, layout: Layout, where: LocationA
     return target
 
 
-@lowers(nn.ReshapeOp, any_element=True, symbolic=True)
+@lowers(nn.ReshapeOp, elements=ALL, symbolic=True)
 def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     """A view where row-major order is the order in memory on both sides; else through a row-major copy."""
     source = lowering.operand(op.input)
@@ -163,7 +164,7 @@ def lower_reshape(lowering: Lowering, op: nn.ReshapeOp) -> None:
     copy(lowering, Buffer(view, sizes, Layout(False), source.encoding, source.element), target, op.location)
 
 
-@lowers(nn.PermuteOp, any_element=True, symbolic=True)
+@lowers(nn.PermuteOp, elements=ALL, symbolic=True)
 def lower_permute(lowering: Lowering, op: nn.PermuteOp) -> None:
     """A copy along permuted dimensions; a view where the order in memory stays, as from [N, C, H, W] channels last to
     [N, H, W, C]."""
@@ -186,7 +187,7 @@ def _stays(source: Buffer, layout: Layout, dims: Sequence[int]) -> bool:
     return seen.dense() and target.dense() and orders[0] == orders[1]
 
 
-@lowers(nn.ExpandOp, any_element=True, symbolic=True)
+@lowers(nn.ExpandOp, elements=ALL, symbolic=True)
 def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     """A copy that repeats dimensions of size 1."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -199,7 +200,7 @@ def lower_expand(lowering: Lowering, op: nn.ExpandOp) -> None:
     move(lowering, source, target, op.location, "expand", target.sizes, dims)
 
 
-@lowers(nn.SliceOp, any_element=True, symbolic=True)
+@lowers(nn.SliceOp, elements=ALL, symbolic=True)
 def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     """A copy of a part."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -211,7 +212,7 @@ def lower_slice(lowering: Lowering, op: nn.SliceOp) -> None:
     move(lowering, source, target, op.location, "slice", target.sizes, range(rank), starts, strides)
 
 
-@lowers(nn.CatOp, any_element=True, symbolic=True)
+@lowers(nn.CatOp, elements=ALL, symbolic=True)
 def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
     """Each operand copied to its part of the result."""
     target = lowering.define(op.result, op.location)
@@ -225,7 +226,7 @@ def lower_cat(lowering: Lowering, op: nn.CatOp) -> None:
         start += source.sizes[dim]
 
 
-@lowers(nn.PadOp, any_element=True, symbolic=True)
+@lowers(nn.PadOp, elements=ALL, symbolic=True)
 def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
     """The frame filled with the number, or with its code, and a copy into the middle."""
     source = _coded_like(lowering, op, lowering.operand(op.input))
@@ -239,6 +240,8 @@ def lower_pad(lowering: Lowering, op: nn.PadOp) -> None:
         number = code_of(value, target.encoding)
     elif is_float(tensor(op.result).element_type):
         number = _as_it_lies(value, tensor(op.result).element_type)
+    elif tensor(op.result).element_type == i1:
+        number = int(value != 0)
     elif value == int(value):
         number = int(value)
     else:

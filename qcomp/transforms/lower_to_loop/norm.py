@@ -21,11 +21,12 @@ from qcomp.interpreter.reference.norm import batch_norm_factor
 from qcomp.interpreter.reference.reduction import anchor_of, anchor_places
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_number, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import Codes, Compute, codes_in, in_reals, lower_elementwise
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import sum_in_lanes
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 
 
@@ -43,7 +44,7 @@ class LayerNormKernel:
     target_codes: Codes | None
 
 
-@lowers(nn.LayerNormOp, symbolic=True)
+@lowers(nn.LayerNormOp, elements=REALS, symbolic=True)
 def lower_layer_norm(lowering: Lowering, op: nn.LayerNormOp) -> None:
     """The normalized dimensions as one row, in row-major order; codes are converted in registers."""
     where = op.location
@@ -125,7 +126,7 @@ def _load(b: Builder, memref: SSAValue, where: Sequence[Index], part: Chunk) -> 
     return b.load(memref, where, part.shape, (len(where) - 1,) if part.shape else (), None, part.valid)
 
 
-@lowers(nn.BatchNormOp, symbolic=True)
+@lowers(nn.BatchNormOp, elements=REALS, symbolic=True)
 def lower_batch_norm(lowering: Lowering, op: nn.BatchNormOp) -> None:
     """(x - mean) * factor + bias, with constants per channel."""
     mean, var = (_constant(lowering, value) for value in (op.running_mean, op.running_var))

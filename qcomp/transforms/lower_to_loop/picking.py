@@ -20,10 +20,11 @@ from qcomp.dialects.quant import encoding_of
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout, static_shape
 from qcomp.transforms.lower_to_loop.builder import finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row, indices_of, lower_coded_embedding
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.packed_embedding import fits, lower_packed_embedding
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
@@ -39,7 +40,7 @@ class EmbeddingKernel:
     lanes: int
 
 
-@lowers(nn.EmbeddingOp, any_element=True, symbolic=True)
+@lowers(nn.EmbeddingOp, elements=ALL, symbolic=True)
 def lower_embedding(lowering: Lowering, op: nn.EmbeddingOp) -> None:
     """A copy of a row per index; codes of another encoding than the result's are requantized first."""
     where = op.location

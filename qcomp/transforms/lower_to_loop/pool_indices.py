@@ -15,15 +15,15 @@ from xdsl.ir import Attribute, SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dims import memref_of
 from qcomp.dialects.nn.base import ints
-from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen, place
 from qcomp.transforms.lower_to_loop.along import in_order
 from qcomp.transforms.lower_to_loop.buffers import Layout, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
 from qcomp.transforms.lower_to_loop.held import algebra, as_held, held_element
 from qcomp.transforms.lower_to_loop.pooling import Axis, sliding
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 
 
@@ -37,14 +37,12 @@ class IndicesKernel:
     element: Attribute
 
 
-@lowers(*nn.MAX_POOL_INDICES, symbolic=True)
+@lowers(*nn.MAX_POOL_INDICES, elements=REALS | {"i8", "ui8"}, symbolic=True)
 def lower_max_pool_indices(lowering: Lowering, op: nn.MaxPoolIndicesOp) -> None:
     """The order of codes is that of the reals they stand for."""
     where = op.location
     source, element = in_order(lowering, lowering.operand(op.input), op, "max")
     source = reals_of(lowering, source, where)
-    if str(element) not in (str(real_type()), "i8", "ui8"):
-        raise QcompError(f"indices of a max pool of {source.element} are not lowered to loops", code="lower")
     target = lowering.define(op.result, where, Layout(False))
     windows = zip(
         source.sizes[-op.SPATIAL :], target.sizes[-op.SPATIAL :], ints(op.kernel_size), ints(op.stride),

@@ -27,10 +27,11 @@ from qcomp.errors import QcompError
 from qcomp.interpreter.reference.pooling import Window, adaptive_windows, average_counts
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, dequantized, lane_choice, quantized
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class ReduceKernel:
     """Sums without a table of divisors: "pad" counts the elements of windows with the padding, "inside" without."""
 
 
-@lowers(*nn.MAX_POOLS, symbolic=True)
+@lowers(*nn.MAX_POOLS, elements=REALS | {"i32", "i64"}, symbolic=True)
 def lower_max_pool(lowering: Lowering, op: nn.MaxPoolOp) -> None:
     """The largest code is the code of the largest number: same encoding in and out."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -111,7 +112,7 @@ def lower_max_pool(lowering: Lowering, op: nn.MaxPoolOp) -> None:
     _pool(lowering, op, "max", source, target, ints(op.dilation), None)
 
 
-@lowers(*nn.AVG_POOLS, symbolic=True)
+@lowers(*nn.AVG_POOLS, elements=REALS, symbolic=True)
 def lower_avg_pool(lowering: Lowering, op: nn.AvgPoolOp) -> None:
     """Sums over clipped windows over a divisor per window."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -146,7 +147,7 @@ def sliding(size: int, count: int, taps: int, stride: int, padding: int, dilatio
     return Axis(size, taps, stride, padding, dilation, overhangs=padding > 0 or bounds(last - size)[1] >= 0)
 
 
-@lowers(*nn.ADAPTIVE_AVG_POOLS, symbolic=True)
+@lowers(*nn.ADAPTIVE_AVG_POOLS, elements=REALS, symbolic=True)
 def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> None:
     """Sums over windows that cover the input."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -159,7 +160,7 @@ def lower_adaptive_avg_pool(lowering: Lowering, op: nn.AdaptiveAvgPoolOp) -> Non
     _spread(lowering, op, "sum", source, target, reduce(np.multiply.outer, lengths))
 
 
-@lowers(*nn.ADAPTIVE_MAX_POOLS, symbolic=True)
+@lowers(*nn.ADAPTIVE_MAX_POOLS, elements=REALS | {"i32", "i64"}, symbolic=True)
 def lower_adaptive_max_pool(lowering: Lowering, op: nn.AdaptiveMaxPoolOp) -> None:
     """The largest code is the code of the largest number: same encoding in and out."""
     source, target = lowering.operand(op.input), lowering.define(op.result, op.location)
@@ -204,9 +205,6 @@ def _divisors(counts: Array | None) -> Array | None:
 
 
 def _build(spec: ReduceKernel, name: str, where: LocationAttr) -> FuncOp:
-    codes = spec.source_codes is not None or spec.source.element == str(real_type())
-    if not codes and (spec.kind != "max" or spec.source.element not in ("i32", "i64")):
-        raise QcompError(f"a pool of {spec.source.element} is not lowered to loops", code="lower")
     kinds = [
         memref_of(ELEMENTS[seen.element], physical_shape(seen.sizes, seen.layout))
         for seen in (spec.source, spec.target)

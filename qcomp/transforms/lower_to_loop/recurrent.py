@@ -23,9 +23,10 @@ from qcomp.dialects.element import numpy_dtype
 from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 from qcomp.transforms.lower_to_loop.transcendental import sigmoid, tanh
 
@@ -60,20 +61,20 @@ class RecurrentKernel:
         return self.state + (self.units if self.kind == "lstm" else 0)
 
 
-@lowers(nn.LstmOp, symbolic=True)
+@lowers(nn.LstmOp, elements=REALS, symbolic=True)
 def lower_lstm(lowering: Lowering, op: nn.LstmOp) -> None:
     """Hidden and cell state side by side in the result."""
     held = None if op.projection is None else _constant(lowering, op.projection)
     _lower(lowering, op, "lstm", [op.hidden, op.cell], held)
 
 
-@lowers(nn.GruOp, symbolic=True)
+@lowers(nn.GruOp, elements=REALS, symbolic=True)
 def lower_gru(lowering: Lowering, op: nn.GruOp) -> None:
     """The gates of the input and of the hidden state are kept apart."""
     _lower(lowering, op, "gru", [op.hidden], None)
 
 
-@lowers(nn.RnnOp, symbolic=True)
+@lowers(nn.RnnOp, elements=REALS, symbolic=True)
 def lower_rnn(lowering: Lowering, op: nn.RnnOp) -> None:
     """One gate."""
     _lower(lowering, op, op.nonlinearity.data, [op.hidden], None)
@@ -85,8 +86,6 @@ def _lower(
 ) -> None:  # fmt: skip
     where = op.location
     x, *initial = (reals_of(lowering, lowering.row_major(value, where), where) for value in (op.input, *state))
-    if any(buffer.element != real_type() for buffer in (x, *initial)):
-        raise QcompError("recurrent layers of integers are not lowered to loops", code="lower")
     weight = _constant(lowering, op.weight)
     bias = np.zeros(len(weight), np.float32) if op.bias is None else _constant(lowering, op.bias)
     time, batch, _ = x.sizes

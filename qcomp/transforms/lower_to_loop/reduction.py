@@ -29,13 +29,14 @@ from qcomp.interpreter.reference.reduction import PARTIALS, anchor_of, anchor_pl
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, place, store_lanes
 from qcomp.transforms.lower_to_loop.along import reduce_in_order
 from qcomp.transforms.lower_to_loop.buffers import Buffer, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, quantized
 from qcomp.transforms.lower_to_loop.held import plain_element
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import Tiles, halved, in_lanes, in_registers, partial_count
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import INTEGERS, REALS, lowers
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ class ReductionKernel:
         return self.source.order[-1]
 
 
-@lowers(nn.MeanOp, nn.SumOp, nn.AmaxOp, any_element=True, symbolic=True, in_float32=lambda op: True)
+@lowers(nn.MeanOp, elements=REALS, symbolic=True)
+@lowers(nn.SumOp, elements=REALS | INTEGERS, symbolic=True)
+@lowers(nn.AmaxOp, elements=REALS | INTEGERS | {"i1"}, symbolic=True)
 def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> None:
     """A reduction over whole dimensions; row-major unless a kept or the last reduced dimension is contiguous."""
     element = plain_element(op.input)
-    if element is not None and element != real_type() and not is_integer(element):
-        raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower", hint="run widen-halves first")
-    if element is not None and (not op.axes or (is_integer(element) and not isinstance(op, nn.MeanOp))):
+    if element is not None and (not op.axes or is_integer(element)):
         reduce_in_order(lowering, op, "max" if isinstance(op, nn.AmaxOp) else "add")
         return
     source = lowering.operand(op.input)
@@ -109,10 +110,6 @@ def lower_reduce(lowering: Lowering, op: nn.MeanOp | nn.SumOp | nn.AmaxOp) -> No
 
 def _check(lowering: Lowering, kind: str, source: Buffer, target: Buffer, count: int) -> bool:
     """Whether sums need 64 bits. Raises QcompError for what is not lowered."""
-    if any(buffer.element not in (real_type(), i8) for buffer in (source, target)):
-        raise QcompError("reductions of integers are not lowered to loops", code="lower")
-    if source.encoding is None and source.element != real_type():
-        raise QcompError("reductions of integers are not lowered to loops", code="lower")
     if count == 0 and kind == "max":
         raise QcompError("the largest of no elements", code="shape")
     if kind == "max" and source.encoding != target.encoding:

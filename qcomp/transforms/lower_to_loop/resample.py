@@ -22,7 +22,7 @@ from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen, load_lanes, store_lanes
 from qcomp.transforms.lower_to_loop.buffers import physical_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import (
     ELEMENTS,
     IN_LANES,
@@ -34,6 +34,7 @@ from qcomp.transforms.lower_to_loop.elementwise import (
 )
 from qcomp.transforms.lower_to_loop.lanes import Chunk
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import ALL, REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
@@ -50,7 +51,7 @@ class ResampleKernel:
     target_codes: Codes | None = None
 
 
-@lowers(nn.TakeOp, any_element=True, symbolic=True)
+@lowers(nn.TakeOp, elements=ALL, symbolic=True)
 def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
     """A copy."""
     source = recoded(lowering, lowering.operand(op.input), encoding_of(op.result.type), op.location)
@@ -62,7 +63,7 @@ def lower_take(lowering: Lowering, op: nn.TakeOp) -> None:
     lowering.call(spec, "take", lambda name: _build(spec, name, op.location), arguments, op.location)
 
 
-@lowers(nn.ResampleOp, symbolic=True)
+@lowers(nn.ResampleOp, elements=REALS, symbolic=True)
 def lower_resample(lowering: Lowering, op: nn.ResampleOp) -> None:
     """Weighted sums."""
     where, dim = op.location, op.dim.value.data

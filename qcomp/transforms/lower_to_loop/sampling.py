@@ -14,13 +14,13 @@ from xdsl.ir import SSAValue
 from qcomp.dialects import loop, nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.dims import memref_of
-from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.access import Seen
 from qcomp.transforms.lower_to_loop.buffers import no_border, physical_shape
-from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel, real_type
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import real_result, reals_of
 
 
@@ -36,14 +36,12 @@ class SamplingKernel:
     lanes: int
 
 
-@lowers(nn.GridSampleOp, symbolic=True)
+@lowers(nn.GridSampleOp, elements=REALS, symbolic=True)
 def lower_grid_sample(lowering: Lowering, op: nn.GridSampleOp) -> None:
     """Weighted sums of the four pixels around a place, or the nearest one."""
     where, plain = op.location, no_border(4)
     source = reals_of(lowering, lowering.channels_last(op.input, plain, where), where)
     grid = reals_of(lowering, lowering.row_major(op.grid, where), where)
-    if source.element != real_type() or grid.element != real_type():
-        raise QcompError("grid_sample of integers is not lowered to loops", code="lower")
     with real_result(lowering, op.result, where) as target:
         spec = SamplingKernel(
             Seen.of(source), Seen.of(target), op.mode.data == "nearest", op.padding_mode.data,

@@ -13,8 +13,9 @@ from qcomp.dialects import nn
 from qcomp.dialects.dims import memref_of
 from qcomp.transforms.lower_to_loop.buffers import Layout
 from qcomp.transforms.lower_to_loop.builder import Index, finish, kernel
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class CountKernel:
     element: str
 
 
-@lowers(nn.DimValueOp, nn.ArangeOp, symbolic=True)
+@lowers(nn.DimValueOp, nn.ArangeOp, elements=REALS | {"i32", "i64"}, symbolic=True)
 def lower_sizes(lowering: Lowering, op: nn.DimValueOp | nn.ArangeOp) -> None:
     """The numbers one by one."""
     target = lowering.define(op.result, op.location, Layout(False))

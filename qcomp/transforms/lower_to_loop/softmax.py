@@ -26,7 +26,7 @@ from qcomp.interpreter.reference.reduction import PARTIALS
 from qcomp.transforms.lower_to_loop.access import Seen, place
 from qcomp.transforms.lower_to_loop.buffers import physical_shape, static_shape
 from qcomp.transforms.lower_to_loop.builder import Builder, Index, finish, kernel
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, Codes, codes_in, in_reals
 from qcomp.transforms.lower_to_loop.lanes import Chunk, chunks
 from qcomp.transforms.lower_to_loop.partials import (
@@ -39,6 +39,7 @@ from qcomp.transforms.lower_to_loop.partials import (
     sum_in_lanes,
 )
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.transcendental import exp
 
 
@@ -54,7 +55,7 @@ class SoftmaxKernel:
     target_codes: Codes | None
 
 
-@lowers(nn.SoftmaxOp, symbolic=True)
+@lowers(nn.SoftmaxOp, elements=REALS, symbolic=True)
 def lower_softmax(lowering: Lowering, op: nn.SoftmaxOp) -> None:
     """Row by row where the result lies as its readers want it; the operand is laid alike."""
     sizes = static_shape(op.input)

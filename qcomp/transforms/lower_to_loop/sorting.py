@@ -18,11 +18,12 @@ from qcomp.dialects.element import is_float
 from qcomp.transforms.lower_to_loop.along import Places, at, in_order, indices_over, run
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import Builder, Index
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.held import algebra, as_held
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 
 
-@lowers(nn.ArgsortOp, any_element=True, symbolic=True)
+@lowers(nn.ArgsortOp, elements=ALL, symbolic=True)
 def lower_argsort(lowering: Lowering, op: nn.ArgsortOp) -> None:
     """Merge sort from below: runs of 1, 2, 4 ... indices are merged from one line into another and back."""
     where, dim, descending = op.location, op.dim.value.data, bool(op.descending.value.data)

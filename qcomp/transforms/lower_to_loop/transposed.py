@@ -22,8 +22,9 @@ from qcomp.transforms.lower_to_loop.buffers import Border, Buffer, no_border
 from qcomp.transforms.lower_to_loop.contraction import Geometry
 from qcomp.transforms.lower_to_loop.convolution import Place, call_contraction, image_of
 from qcomp.transforms.lower_to_loop.depthwise import Strided, lower_depthwise
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.phases import Phase, spatial_phases, transposed_border
+from qcomp.transforms.lower_to_loop.registry import REALS, lowers
 from qcomp.transforms.lower_to_loop.through_reals import reals_of
 from qcomp.transforms.lower_to_loop.weighted import Task, contraction_task
 
@@ -31,7 +32,7 @@ _WHOLE = Phase(0, 1, 1, (0,), 1, 0)
 """A spatial dimension that is not there."""
 
 
-@lowers(*nn.TRANSPOSED, symbolic=True)
+@lowers(*nn.TRANSPOSED, elements=REALS, symbolic=True)
 def lower_transposed(lowering: Lowering, op: nn.ConvTransposeOp) -> None:
     """A convolution per phase over a channels-last buffer with a border of real zeros."""
     where, border = op.location, transposed_border(op)

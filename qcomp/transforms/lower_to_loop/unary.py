@@ -14,10 +14,11 @@ from qcomp.dialects.element import integer_range, is_integer
 from qcomp.errors import QcompError
 from qcomp.interpreter.ops.elementwise import code_table
 from qcomp.transforms.lower_to_loop import transcendental
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers
+from qcomp.transforms.lower_to_loop.driver import Lowering
 from qcomp.transforms.lower_to_loop.elementwise import Compute, lower_elementwise
 from qcomp.transforms.lower_to_loop.held import algebra, lower_pointwise, real_element
 from qcomp.transforms.lower_to_loop.reals import Reals
+from qcomp.transforms.lower_to_loop.registry import ALL, FLOATS, REALS, lowers
 from qcomp.transforms.lower_to_loop.tables import has_table, lower_requantize, lower_table
 
 Formula = Callable[[Reals, SSAValue], SSAValue]
@@ -52,6 +53,9 @@ _FORMULAS: dict[type[nn.UnaryOp], Formula] = {
     nn.SigmoidOp: transcendental.sigmoid,
     nn.SiluOp: transcendental.silu,
 }
+_OF_ALL = (nn.ReluOp, nn.ClampOp, nn.NegOp, nn.AbsOp)
+"""What integers have, too."""
+_OF_FLOATS = tuple(kind for kind in _FORMULAS if kind not in _OF_ALL)
 
 
 def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
@@ -71,7 +75,7 @@ def formula(op: nn.UnaryOp) -> tuple[tuple[object, ...], Formula]:
 
 
 def _whole_formula(op: nn.UnaryOp, element: IntegerType) -> Formula:
-    """The function of `op` on integers. Raises QcompError for functions that integers lack."""
+    """The function of `op`, one of `_OF_ALL`, on integers."""
     match op:
         case nn.ReluOp():
             bounds = whole_bounds((0.0, math.inf), element)
@@ -81,10 +85,8 @@ def _whole_formula(op: nn.UnaryOp, element: IntegerType) -> Formula:
             return lambda m, x: m.clamp(x, *bounds)
         case nn.NegOp():
             return lambda m, x: m.negate(x)
-        case nn.AbsOp():
-            return lambda m, x: m.absolute(x)
         case _:
-            raise QcompError(f"{op.name} of {element} is not lowered to loops", code="lower")
+            return lambda m, x: m.absolute(x)
 
 
 def whole_bounds(bounds: tuple[float, float], element: Attribute) -> tuple[float, float]:
@@ -102,7 +104,8 @@ def _whole_bound(bound: float, low: int, high: int) -> int:
     return int(min(max(bound, low), high)) if math.isinf(bound) else min(max(int(bound), low), high)
 
 
-@lowers(*_FORMULAS, nn.ClampOp, nn.LeakyReluOp, nn.GeluOp, any_element=True, symbolic=True)
+@lowers(*_OF_FLOATS, nn.LeakyReluOp, nn.GeluOp, elements=FLOATS, symbolic=True)
+@lowers(*_OF_ALL, elements=ALL, symbolic=True)
 def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     """A table between codes; else the formula, with dequantize and quantize around it where there are codes."""
     source = lowering.operand(op.input)
@@ -119,7 +122,7 @@ def lower_unary(lowering: Lowering, op: nn.UnaryOp) -> None:
     lower_pointwise(lowering, op, short, name, compute, op.recipe)
 
 
-@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, symbolic=True)
+@lowers(quant.QuantizeOp, quant.DequantizeOp, quant.RequantizeOp, elements=REALS, symbolic=True)
 def lower_quantize(lowering: Lowering, op: quant.QuantizeOp | quant.DequantizeOp | quant.RequantizeOp) -> None:
     """Between reals and codes by arithmetic, between codes and codes by a table."""
     recipe = op.recipe if isinstance(op, quant.QuantizeOp | quant.RequantizeOp) else None

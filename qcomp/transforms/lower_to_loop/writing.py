@@ -21,10 +21,11 @@ from qcomp.errors import QcompError
 from qcomp.transforms.lower_to_loop.buffers import Buffer, Layout
 from qcomp.transforms.lower_to_loop.builder import finish, kernel
 from qcomp.transforms.lower_to_loop.coded_embedding import clamped_row
-from qcomp.transforms.lower_to_loop.driver import Lowering, lowers, root_of
+from qcomp.transforms.lower_to_loop.driver import Lowering, root_of
 from qcomp.transforms.lower_to_loop.elementwise import ELEMENTS, IN_LANES
 from qcomp.transforms.lower_to_loop.lanes import chunks
 from qcomp.transforms.lower_to_loop.movement import copy, move
+from qcomp.transforms.lower_to_loop.registry import ALL, lowers
 from qcomp.transforms.lower_to_loop.through_reals import recoded
 
 
@@ -63,7 +64,7 @@ def _beside(value: SSAValue, block: Block | None) -> bool:
     return (value.block if isinstance(value, BlockArgument) else value.owner.parent_block()) is block  # pyright: ignore
 
 
-@lowers(nn.InsertSliceOp, any_element=True, symbolic=True)
+@lowers(nn.InsertSliceOp, elements=ALL, symbolic=True)
 def lower_insert_slice(lowering: Lowering, op: nn.InsertSliceOp) -> None:
     """A copy of the source into its place."""
     target = written_over(lowering, op)
@@ -91,7 +92,7 @@ class IndexCopyKernel:
     lanes: int
 
 
-@lowers(nn.IndexCopyOp, any_element=True, symbolic=True)
+@lowers(nn.IndexCopyOp, elements=ALL, symbolic=True)
 def lower_index_copy(lowering: Lowering, op: nn.IndexCopyOp) -> None:
     """A copy of a row per index, in order; an index beyond either end is taken for that end."""
     where = op.location

@@ -66,6 +66,18 @@ func.func @codes(%x: tensor<2x2x!quant.uniform<i8:f32, 0.1:1>>) -> tensor<2x2xf3
 
 // -----
 
+// Must not: no kernel of linear takes integers, that of matmul does.
+// CHECK-LABEL: func.func @integers
+func.func @integers(%x: tensor<2x3xi16>) -> tensor<2x2xi16> {
+  // CHECK: nn.matmul
+  %w = nn.constant dense<[[1, 2], [3, 4], [5, 7]]> : tensor<3x2xi16>
+  // expected-remark@+1 {{nn.linear of i16 is not lowered to loops}}
+  %y = nn.matmul %x, %w : (tensor<2x3xi16>, tensor<3x2xi16>) -> tensor<2x2xi16>
+  func.return %y : tensor<2x2xi16>
+}
+
+// -----
+
 func.func @error(%x: tensor<5x3xf32>) -> tensor<5x2xf32> {
   %w = nn.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
   // expected-error@+1 {{inner dimensions differ}}

@@ -74,6 +74,23 @@ func.func @codes(%x: tensor<2x3x!quant.uniform<i8:f32, 0.1>>, %w: tensor<4x3x!qu
 
 // -----
 
+// Constant, but integers, which only matmul has kernels for. Truth values have none at all.
+// CHECK-LABEL: func.func @integers
+func.func @integers(%x: tensor<2x3xi8>, %t: tensor<2x3xi1>) -> (tensor<2x2xi8>, tensor<2x2xi1>) {
+  // CHECK-DAG: [[W:%[^ ]+]] = nn.permute %w
+  // CHECK-DAG: [[M:%[^ ]+]] = nn.matmul %x, [[W]]
+  // CHECK: nn.add [[M]], %b {activation = #nn.relu}
+  %w = nn.constant dense<[[1, 2, 3], [4, 5, 7]]> : tensor<2x3xi8>
+  %b = nn.constant dense<[100, -100]> : tensor<2xi8>
+  %u = nn.constant dense<[[true, false, true], [false, true, true]]> : tensor<2x3xi1>
+  %y = nn.linear %x, %w bias(%b) {activation = #nn.relu} : (tensor<2x3xi8>, tensor<2x3xi8>, tensor<2xi8>) -> tensor<2x2xi8>
+  // expected-remark@+1 {{nn.matmul of i1 is not lowered to loops}}
+  %z = nn.linear %t, %u : (tensor<2x3xi1>, tensor<2x3xi1>) -> tensor<2x2xi1>
+  func.return %y, %z : tensor<2x2xi8>, tensor<2x2xi1>
+}
+
+// -----
+
 func.func @error(%x: tensor<2x3xf32>, %w: tensor<4x5xf32>) -> tensor<2x4xf32> {
   // expected-error-re@+1 {{{{.+}}}}
   %y = nn.linear %x, %w : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x4xf32>
