@@ -295,5 +295,5 @@ def sample(kind: Tensor, seed: int) -> np.ndarray[Any, Any]:
     held = numpy_dtype(element)
     if held == np.bool_ or held.itemsize == 8:
         return rng.integers(0, 2, sizes).astype(held)
-    limits = np.iinfo(held.name)
-    return rng.integers(limits.min, limits.max, sizes, held.type, endpoint=True)
+    limits, most = np.iinfo(held.name), 2**20  # 32 bits are zero points, too.
+    return rng.integers(max(limits.min, -most), min(limits.max, most), sizes, held.type, endpoint=True)

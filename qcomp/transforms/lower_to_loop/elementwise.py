@@ -165,7 +165,7 @@ def lane_choice(result: Seen) -> int | None:
     if not result.sizes:
         return None
     innermost = result.order[-1]
-    if result.layout.nhwc and result.sizes[innermost] < min(_MIN_LANES, nominal(result.sizes[-1])):
+    if result.layout.nhwc and nominal(result.sizes[innermost]) < min(_MIN_LANES, nominal(result.sizes[-1])):
         return len(result.sizes) - 1
     return innermost
 

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from qcomp.dialects import nn
 from qcomp.dialects.constant import Array
+from qcomp.errors import QcompError
 from qcomp.transforms.coded_weights import CodedWeight
 from qcomp.transforms.lower_to_loop.buffers import Border, Buffer, no_border
 from qcomp.transforms.lower_to_loop.contraction import Geometry
@@ -35,6 +36,8 @@ _WHOLE = Phase(0, 1, 1, (0,), 1, 0)
 @lowers(*nn.TRANSPOSED, elements=REALS, symbolic=True)
 def lower_transposed(lowering: Lowering, op: nn.ConvTransposeOp) -> None:
     """A convolution per phase over a channels-last buffer with a border of real zeros."""
+    if lowering.array(op.weight) is None:
+        raise QcompError("weight must be a constant", code="lower")
     where, border = op.location, transposed_border(op)
     x = lowering.channels_last(op.input, border, where)
     target = lowering.define(op.result, where)
