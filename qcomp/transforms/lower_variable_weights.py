@@ -99,10 +99,11 @@ class LowerVariableWeight(Rule[WeightedOp, bool]):
 
 
 def _has_kernel(op: WeightedOp) -> bool:
-    from qcomp.transforms.lower_to_loop.registry import computed_element, refusal
+    """Whether the op is lowered for its element type, as far as it is lowered at all."""
+    from qcomp.transforms.lower_to_loop.registry import computed_element, lowered_elements
 
-    element = computed_element(op)
-    return element is None or refusal(type(op), element) is None
+    element, elements = computed_element(op), lowered_elements(type(op))
+    return element is None or not elements or str(element) in elements
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -61,6 +61,50 @@ def norm(b: Builder, node: Node) -> Result:
     return b.cast(vector_norm(b, value, order, axes_of(b, node, value), b.flag(node, "keepdim")), dtype)
 
 
+def matrix_norm(b: Builder, value: SSAValue, order: float | str, axes: Sequence[int], keep: bool) -> SSAValue:
+    """A norm of the matrices along two dimensions: the root of the sum of squares, or the largest (of a negative order,
+    the smallest) sum of sizes of a column (1) or row (inf). Of 16-bit floats computed in float32.
+
+    Raises QcompError for norms made of singular values.
+    """
+    if order == "fro":
+        return vector_norm(b, value, 2.0, axes, keep)
+    if isinstance(order, str) or (not math.isinf(order) and abs(order) != 1):
+        raise QcompError(
+            f"a matrix norm of order {order} is not supported", code="unsupported-op",
+            hint="it needs singular values; 'fro', 1, -1, inf and -inf are supported",
+        )  # fmt: skip
+    dtype = dtype_of(value)
+    summed, over = axes if abs(order) == 1 else reversed(axes)
+    size = b.add(nn.AbsOp(b.cast(value, "float32" if dtype in HALF else dtype)))
+    sums = b.add(nn.SumOp(size, (summed,), True))
+    result = b.add((nn.AmaxOp if order > 0 else nn.AminOp)(sums, (over,), True))
+    kept = [size for axis, size in enumerate(shape_of(result)) if keep or axis not in axes]
+    return b.cast(reshape_to(b, result, kept), dtype)
+
+
+def _order(b: Builder, node: Node, default: float | str | None) -> float | str | None:
+    given = node.argument("ord")
+    return default if given is None else given if isinstance(given, str) else b.real(node, "ord", 2.0)
+
+
+@op("linalg_norm.default", "linalg_norm.ord_str", "linalg_matrix_norm.default", "linalg_matrix_norm.str_ord")
+def linalg_norm(b: Builder, node: Node) -> Result:
+    """`matrix_norm` where an order is given and two dimensions, or a matrix; else `vector_norm`."""
+    matrices = "matrix_norm" in node.target
+    order, keep = _order(b, node, "fro" if matrices else None), b.flag(node, "keepdim")
+    value = b.tensor(node, "self")
+    dtype, rank = b.dtype(node) or dtype_of(value), len(shape_of(value))
+    value = b.cast(value, "float32" if dtype in HALF else dtype)
+    dims = b.integers(node, "dim", ()) if node.argument("dim") is not None else ()
+    axes = [axis_of(axis, rank) for axis in dims or ((-2, -1) if matrices else range(rank))]
+    if matrices or (order is not None and len(axes) == 2):
+        found = matrix_norm(b, value, "fro" if order is None else order, axes, keep)
+    else:
+        found = vector_norm(b, value, 2.0 if order is None or isinstance(order, str) else order, axes, keep)
+    return b.cast(found, dtype)
+
+
 @op("cosine_similarity.default")
 def cosine_similarity(b: Builder, node: Node) -> Result:
     """sum(x1 / max(|x1|, eps) * x2 / max(|x2|, eps)) along `dim`."""

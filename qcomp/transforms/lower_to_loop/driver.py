@@ -58,7 +58,7 @@ from qcomp.transforms.lower_to_loop.buffers import (
 )
 from qcomp.transforms.lower_to_loop.builder import Builder, doubled, real_buffer, real_type
 from qcomp.transforms.lower_to_loop.layouts import Layouts
-from qcomp.transforms.lower_to_loop.registry import HALVES, Elements, Entry, computed_element, entry_of
+from qcomp.transforms.lower_to_loop.registry import HALVES, Elements, Entry, computed_element, entry_of, load_lowerings
 from qcomp.transforms.lower_to_loop.tied import TiedTables
 from qcomp.transforms.rewriting import located
 
@@ -71,6 +71,7 @@ class Lowering:
     """The state of lowering one module."""
 
     def __init__(self, module: ModuleOp, target: Target):
+        load_lowerings()
         self.target = target
         mains = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         if len(mains) != 1 or mains[0].sym_name.data != "main":

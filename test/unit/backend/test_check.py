@@ -18,7 +18,7 @@ from qcomp.dialects import nn as ir
 from qcomp.errors import QcompError
 from qcomp.frontend import from_torch
 from qcomp.refusals import Place, RefusalError, refused_kinds
-from qcomp.transforms.lower_to_loop import driver
+from qcomp.transforms.lower_to_loop import driver, registry
 
 
 @torch.library.custom_op("checks::twist", mutates_args=())
@@ -55,9 +55,9 @@ def file(exported: torch.export.ExportedProgram, tmp_path: Path) -> Path:
 def without(monkeypatch: pytest.MonkeyPatch, *classes: type) -> None:
     """A target that does not know some ops."""
     qcomp.run_passes(qcomp.parse("func.func @main() {\nfunc.return\n}"), "lower-to-loop")  # loads them all
-    table = driver._LOWERINGS  # pyright: ignore[reportPrivateUsage]
-    known = {cls: lower for cls, lower in table.items() if cls not in classes}
-    monkeypatch.setattr(driver, "_LOWERINGS", known)
+    table = registry._ENTRIES  # pyright: ignore[reportPrivateUsage]
+    known = {cls: entry for cls, entry in table.items() if cls not in classes}
+    monkeypatch.setattr(registry, "_ENTRIES", known)
 
 
 def test_import_and_lowering_in_one_list(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +160,9 @@ def test_ops_that_are_alike_are_lowered_once(monkeypatch: pytest.MonkeyPatch) ->
     lowered: list[str] = []
     lower = driver.Lowering._lower  # pyright: ignore[reportPrivateUsage]
 
-    def count(self: driver.Lowering, function: Any, op: Any) -> None:
+    def count(self: driver.Lowering, entry: Any, op: Any) -> None:
         lowered.append(op.name)
-        lower(self, function, op)
+        lower(self, entry, op)
 
     monkeypatch.setattr(driver.Lowering, "_lower", count)
     found = check_program(module, "generic", opt_level=1)
