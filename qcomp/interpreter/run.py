@@ -297,7 +297,7 @@ def _stored_bytes(kind: Attribute) -> int:
     if not isinstance(kind, TensorType):
         return 0
     stored = storage_type(cast(TensorType[Attribute], kind))
-    if math.prod(stored.get_shape()) < 1 << 20:
+    if not stored.has_static_shape() or math.prod(stored.get_shape()) < 1 << 20:
         return 0
     return math.prod(stored.get_shape()) * numpy_dtype(stored.element_type).itemsize
 

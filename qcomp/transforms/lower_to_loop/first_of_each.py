@@ -26,11 +26,11 @@ class FirstOfEach(Lowering):
     """
 
     def __init__(self, module: ModuleOp, target: Target):
+        self._asked: set[SSAValue] = set()  # Before the base class, which asks for constants.
         super().__init__(module, target)
         self._lowered: dict[Hashable, list[Buffer]] = {}
         self._inspected: dict[Hashable, tuple[int, ...]] = {}
         """The operands whose contents decide how an op of that kind is lowered."""
-        self._asked: set[SSAValue] = set()
 
     def array(self, value: SSAValue) -> Array | None:
         self._asked.add(value)
