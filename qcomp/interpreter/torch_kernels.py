@@ -65,6 +65,7 @@ def _elementwise(torch: Any) -> dict[type[Operation], Kernel]:
         nn.LeakyReluOp: lambda op, v: aten.leaky_relu(v[0], op.negative_slope.value.data),
         nn.GeluOp: lambda op, v: aten.gelu(v[0], approximate=op.approximate.data),
         nn.CastOp: lambda op, v: v[0].to(_dtype(torch, op)),
+        nn.BitcastOp: lambda op, v: v[0].contiguous().view(_dtype(torch, op)),
     }
 
 
@@ -224,6 +225,6 @@ def _resample(aten: Any, axis: int, value: Any, indices: Any, weights: Any) -> A
     return sum(parts[1:], parts[0])
 
 
-def _dtype(torch: Any, op: nn.CastOp) -> Any:
+def _dtype(torch: Any, op: nn.CastOp | nn.BitcastOp) -> Any:
     element = tensor(op.result).element_type
     return torch.bfloat16 if isinstance(element, BFloat16Type) else getattr(torch, numpy_dtype(element).name)

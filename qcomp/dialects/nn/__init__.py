@@ -6,6 +6,7 @@ from xdsl.ir import Dialect
 from qcomp.dialects.constant import DataAttr
 from qcomp.dialects.dims import DimAttr, DimsAttr, GuardAttr, SymbolAttr
 from qcomp.dialects.nn.base import ActivationAttr, ClampAttr, NNOp, ReluAttr
+from qcomp.dialects.nn.bits import BitcastOp
 from qcomp.dialects.nn.constant import ConstantOp
 from qcomp.dialects.nn.contraction import (
     CONTRACTIONS,
@@ -121,7 +122,7 @@ Nn = Dialect(
     [
         *WRITING, *CONTROL,
         ConstantOp, *UNARY, *BINARY, *CONTRACTIONS, *TRANSPOSED, *NORMS, *POOLING, *MOVEMENT, *RESAMPLING, *RECURRENT,
-        GridSampleOp, *SYMBOLIC, DynamicLinearOp,
+        GridSampleOp, BitcastOp, *SYMBOLIC, DynamicLinearOp,
         *FUNCTIONS, *INDEXING,
     ],
     [DataAttr, ReluAttr, ClampAttr, DimsAttr, DimAttr, SymbolAttr, GuardAttr],
@@ -172,6 +173,7 @@ __all__ = [
     "BatchNormOp",
     "BinaryFunctionOp",
     "BinaryOp",
+    "BitcastOp",
     "CastOp",
     "CatOp",
     "ClampAttr",

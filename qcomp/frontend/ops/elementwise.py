@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from qcomp.dialects import nn
+from qcomp.dialects.element import element_type
 from qcomp.dialects.nn.base import parameter
 from qcomp.errors import QcompError
 from qcomp.frontend import promotion
@@ -28,6 +29,11 @@ from qcomp.frontend.ops.operands import (
     operand,
 )
 from qcomp.frontend.ops.table import op
+
+BIT_TYPES = (
+    "uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+)  # fmt: skip
+"""What any bits are elements of; truth values are read only."""
 
 
 def _with_scaled(b: Builder, node: Node, make: Binary, first: str, second: str) -> SSAValue:
@@ -196,6 +202,17 @@ def to(b: Builder, node: Node) -> Result:
     """A cast, when a dtype is given; devices and layouts mean nothing here."""
     value, dtype = b.tensor(node, "self"), b.dtype(node)
     return value if dtype is None else b.cast(value, dtype)
+
+
+@op("view.dtype", "view_copy.dtype")
+def view_dtype(b: Builder, node: Node) -> Result:
+    """The same bits as elements of another type."""
+    value, dtype = b.tensor(node, "self"), b.dtype(node)
+    if dtype is None or dtype == dtype_of(value):
+        return value
+    if dtype not in BIT_TYPES or dtype_of(value) not in (*BIT_TYPES, "bool"):
+        raise QcompError(f"the bits of {dtype_of(value)} as {dtype} are not supported", code="unsupported-type")
+    return b.add(nn.BitcastOp(value, element_type(dtype)))
 
 
 @op("to.other", "type_as.default")

@@ -11,7 +11,7 @@ from qcomp.dialects import nn
 from qcomp.dialects.dim import is_symbolic
 from qcomp.dialects.nn.base import ints
 from qcomp.errors import QcompError
-from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, shape_of
+from qcomp.frontend.builder import Builder, Complex, Result, axis_of, dtype_of, element_of, shape_of
 from qcomp.frontend.functional import INSERT_VIEW
 from qcomp.frontend.graph import Node, Ref
 from qcomp.frontend.ops.masks import mask_of, put_by_mask
@@ -21,7 +21,7 @@ from qcomp.frontend.ops.table import HANDLERS, op
 
 
 def write_back(b: Builder, base: SSAValue, view: SSAValue, source: SSAValue, what: str) -> SSAValue:
-    """`base` with `source` where `view`, made of it by reshapes, permutations and slices, shows it.
+    """`base` with `source` where `view`, made of it by reshapes, permutations, slices and bitcasts, shows it.
 
     Every step from `base` to `view` is undone, last one first. Raises QcompError when there are other steps.
     """
@@ -34,6 +34,8 @@ def write_back(b: Builder, base: SSAValue, view: SSAValue, source: SSAValue, wha
             case nn.PermuteOp():
                 dims = ints(step.dims)
                 source = permute_to(b, source, [dims.index(dim) for dim in range(len(dims))])
+            case nn.BitcastOp():
+                source = b.add(nn.BitcastOp(source, element_of(step.input)))
             case nn.SliceOp():
                 dim, stride = step.dim.value.data, step.step.value.data
                 source = b.add(nn.InsertSliceOp(step.input, source, dim, step.bounds[0], stride))

@@ -15,7 +15,7 @@ from qcomp.dialects.quant import Encoding, encoding_of, expressed_type, storage_
 from qcomp.interpreter.dispatch import Arrays, meaning, meaning_of, real_value, store
 from qcomp.interpreter.reference import elementwise, transcendental
 from qcomp.interpreter.reference.array import Array
-from qcomp.interpreter.reference.elementwise import clamp
+from qcomp.interpreter.reference.elementwise import bitcast, clamp
 from qcomp.interpreter.reference.narrow_floats import narrow, widen
 
 _UNARY: dict[type[nn.UnaryOp], Callable[[Array], Array]] = {
@@ -122,6 +122,11 @@ def _leaky_relu(op: nn.LeakyReluOp, arrays: Arrays) -> Array:
 @meaning(nn.GeluOp, coded=coded_unary)
 def _gelu(op: nn.GeluOp, arrays: Arrays) -> Array:
     return transcendental.gelu(arrays[0], op.approximate.data)
+
+
+@meaning(nn.BitcastOp, raw=True)
+def _bitcast(op: nn.BitcastOp, arrays: Arrays) -> Array:
+    return bitcast(arrays[0], numpy_dtype(tensor(op.result).element_type))
 
 
 @meaning(nn.CastOp, raw=True)

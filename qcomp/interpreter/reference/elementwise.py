@@ -119,6 +119,12 @@ def cast_to(x: Array, dtype: np.dtype[np.generic]) -> Array:
     return np.where(inside, np.where(inside, whole, 0.0).astype(dtype), edges)
 
 
+def bitcast(x: Array, dtype: np.dtype[np.generic]) -> Array:
+    """The bits of `x` as elements of `dtype`; narrower ones are in the order from the lowest bits on."""
+    source = np.ascontiguousarray(x, x.dtype.newbyteorder("<")).reshape(x.shape)
+    return source.view(dtype.newbyteorder("<")).astype(dtype)
+
+
 def _zero(x: Array) -> np.generic:
     return x.dtype.type(0)
 

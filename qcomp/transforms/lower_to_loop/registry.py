@@ -52,7 +52,7 @@ _ENTRIES: dict[type[Operation], Entry] = {}
 _TOPICS = (
     "control",
     "writing",
-    "along", "binary", "functions",
+    "along", "binary", "bitcast", "functions",
     "casts", "convolution", "dynamic", "dynamic_linear", "matmul", "movement", "norm", "picking",
     "pool_indices", "pooling", "recurrent", "reduction", "resample", "sampling", "sizes", "softmax", "sorting",
     "transposed", "unary",

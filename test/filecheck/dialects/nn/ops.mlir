@@ -170,6 +170,15 @@ func.func @movement(%x: tensor<2x3x4xf32>, %y: tensor<2x5x4xf32>, %i: tensor<7x2
   func.return
 }
 
+// CHECK-LABEL: func.func @bits(
+// CHECK-NEXT:    %narrow = nn.bitcast %x : tensor<2x3xf32> -> tensor<2x6xi16>
+// CHECK-NEXT:    %wide = nn.bitcast %narrow : tensor<2x6xi16> -> tensor<2x3xi32>
+func.func @bits(%x: tensor<2x3xf32>) {
+  %narrow = nn.bitcast %x : tensor<2x3xf32> -> tensor<2x6xi16>
+  %wide = nn.bitcast %narrow : tensor<2x6xi16> -> tensor<2x3xi32>
+  func.return
+}
+
 // CHECK-LABEL: func.func @unknown_sizes(
 // CHECK-NEXT:    %add = nn.add %x, %y : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x4xf32>
 // CHECK-NEXT:    %reshape = nn.reshape %add : tensor<?x4xf32> -> tensor<?x2x2xf32>
