@@ -232,7 +232,7 @@ func.func @main(%x: memref<3xf32>, %out: memref<3xi32> {qcomp.output}) {
         ("%c = arith.constant 2 : i32\n%d = arith.divui %c, %c : i32", "arith.divui has no meaning"),
         ("func.call @absent() : () -> ()", "'@absent' could not be found"),
         ("func.call @outside() : () -> ()", "function outside has no body"),
-        ("%m = memref.alloc() : memref<99999999999999xi8>", "main needs more memory than there is"),
+        ("%m = memref.alloc() : memref<60000000000xf64>", "main needs more memory than there is"),
         (
             "%c = arith.constant 2 : index\n%d = affine.apply affine_map<(d0) -> (d0 mod 0)> (%c)",
             "an index of main is divided by 0",
