@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
@@ -32,6 +33,7 @@ from qcomp.dialects.quant import ObserveOp
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
 from qcomp.interpreter import interpret
+from qcomp.refusals import RefusalError
 from qcomp.suggestions import did_you_mean
 from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.qdq_pattern import is_float32
@@ -54,6 +56,7 @@ def quantize(
     program: what `qcomp.from_torch` takes, the path of a .mlir file, or a module at tensor level, in float.
     calibration: the inputs of each sample, a tuple or, for one input, an array or tensor, with its batch axis. scheme:
     "int8". evaluator: what runs the program, "numpy" or "torch", which is faster. State is anew in each sample.
+    Symbolic sizes of an exported program or a file stay symbolic: samples may differ in them.
 
     Raises QcompError for an unknown scheme, no samples, samples that do not fit, and programs that are quantized.
     """
@@ -65,7 +68,7 @@ def quantize(
     first = next(iter(given), None)
     if first is None:
         raise QcompError("there are no calibration samples", code="calibration", hint="a hundred inputs are enough")
-    module, _ = import_program(program, None if isinstance(program, ModuleOp) else first)
+    module = _imported(program, first)
     for note in notes_of(module) if not isinstance(program, ModuleOp) else []:
         warnings.warn(note, stacklevel=2)
     if is_quantized(module):
@@ -76,6 +79,23 @@ def quantize(
     _insert(plan, ranges)
     module.verify()
     return module
+
+
+def _imported(program: object, first: Sequence[object]) -> ModuleOp:
+    """The program as a module. Only where the import refuses its symbolic sizes, they become those of `first`."""
+    if not _is_exported(program):
+        return import_program(program, first)[0]
+    try:
+        return import_program(program, None)[0]
+    except RefusalError:
+        module, _ = import_program(program, first)
+        warnings.warn("an op takes no symbolic sizes: all sizes are those of the first sample", stacklevel=3)
+        return module
+
+
+def _is_exported(program: object) -> bool:
+    """Whether `program` needs no examples: a module of the IR, a file or an ExportedProgram."""
+    return isinstance(program, ModuleOp | str | os.PathLike) or hasattr(program, "graph_signature")
 
 
 def _listed(calibration: object) -> list[object]:
@@ -180,6 +200,7 @@ def _calibrate(
     from qcomp.backend.compare import arrays_of
 
     ranges = {head: Range() for head in plan.groups.values()}
+    without = 0  # samples with NaN
     arguments = plan.main.body.block.args
     state = [state.initial.array for state in states_of(plan.main)]
     for method, title in ((Range.extend, "finding ranges, sample"), (Range.count, "counting values, sample")):
@@ -188,9 +209,18 @@ def _calibrate(
             if len(values) != len(arguments) - len(state):
                 problem = f"sample {number} has {len(values)} inputs, the program takes {len(arguments) - len(state)}"
                 raise QcompError(problem, code="calibration", hint="the inputs of a sample are a tuple")
-            sample = arrays_of(values)
-            watch.see(arguments, [*sample, *state])
-            interpret(module, *sample, evaluator=evaluator, observer=watch)
+            try:
+                sample = arrays_of(values)
+                watch.see(arguments, [*sample, *state])
+                interpret(module, *sample, evaluator=evaluator, observer=watch)
+            except QcompError as error:
+                if error.code != "input":
+                    raise
+                raise QcompError(f"sample {number}: {error.message}", code="input", hint=error.hint) from None
+            if method is Range.extend and any(array.dtype.kind == "f" and np.isnan(array).any() for array in sample):
+                without += 1
+    if without:
+        warnings.warn(f"NaN in {without} of the calibration samples is left out of the ranges", stacklevel=3)
     return ranges
 
 

@@ -92,7 +92,9 @@ def interpret(
     if loops:
         return _interpret_loop(module, inputs, evaluator, observer, function, state)
     if declared_symbols(main):
-        functions = _functions(_at_sizes_of(module, main, inputs))
+        static = _at_sizes_of(module, main, inputs)
+        observer = None if observer is None else _observed_as(module, static, observer)
+        functions = _functions(static)
         main = functions[function]
     _check_inputs(main, inputs)
     _check_memory(main)
@@ -116,6 +118,12 @@ def _at_sizes_of(module: ModuleOp, main: FuncOp, inputs: Sequence[Array]) -> Mod
     static = module.clone()
     specialize(static, values)
     return static
+
+
+def _observed_as(module: ModuleOp, static: ModuleOp, observer: Observer) -> Observer:
+    """`observer`, told of the ops of `module` when those of its copy `static` run."""
+    originals = dict(zip(static.walk(), module.walk(), strict=True))
+    return lambda op, results: observer(originals[op], results)
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:

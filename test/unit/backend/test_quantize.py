@@ -186,3 +186,34 @@ def test_programs_with_state() -> None:
     assert artifact.report()["macs_integer_share"] == 1.0
     for value in values[:2]:
         assert 0 < (artifact(value) - exact(value)).abs().max() < 0.05
+
+
+def test_symbolic_sizes_stay_and_ranges_are_those_of_fixed_sizes(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5)).eval()
+    given = samples(4)
+    batch = torch.export.Dim("batch", max=9)
+    free = torch.export.export(model, (torch.cat(given),), dynamic_shapes=({0: batch},))
+    fixed = torch.export.export(model, (given[0],))
+    file = tmp_path / "free.pt2"
+    torch.export.save(free, file)
+    wanted = [op.encoding for op in qcomp.quantize(fixed, given).walk() if isinstance(op, ObserveOp)]
+    for program in (free, file):
+        module = qcomp.quantize(program, given)
+        assert [op.encoding for op in module.walk() if isinstance(op, ObserveOp)] == wanted
+        artifact = qcomp.compile(module, target="generic")
+        for x in (given[0], torch.cat(given), torch.cat(given)[:3]):
+            assert (artifact(x) - model(x)).abs().max() < 0.02
+    qcomp.quantize(free, [given[0], torch.cat(given)])  # samples of several sizes
+
+
+def test_samples_with_nan_are_counted_in_a_warning(program: torch.export.ExportedProgram) -> None:
+    given = samples(3)
+    given[1][0, 0, 0, 0] = torch.nan
+    with pytest.warns(UserWarning, match="NaN in 1 of the calibration samples is left out of the ranges"):
+        qcomp.quantize(program, given)
+
+
+def test_the_sample_that_does_not_fit_is_named(program: torch.export.ExportedProgram) -> None:
+    with pytest.raises(QcompError, match="sample 1: input 0 of main: expected dtype float32, got float64"):
+        qcomp.quantize(program, [samples(1)[0], samples(1)[0].double()])
