@@ -177,7 +177,8 @@ class Artifact:
         return as_report(report)
 
     def __repr__(self) -> str:
-        return f"<qcomp.Artifact {self.manifest.name} {headline(self.report())}>"
+        state = "closed " if self.closed else ""
+        return f"<qcomp.Artifact {state}{self.manifest.name} {headline(self.report())}>"
 
     def __str__(self) -> str:
         return self.summary(self.report())

@@ -129,7 +129,10 @@ def _no_artifact(folder: Path) -> QcompError:
     if was_interrupted(folder):
         text, hint = "an artifact was being saved there and that did not end", "save it again"
         return QcompError(f"{folder} is no saved artifact: {text}", code="artifact", hint=hint)
-    return QcompError(f"{folder} is no saved artifact: it has no {FILE_NAME}", code="artifact")
+    hint = None if folder.is_dir() else "there is no such folder"
+    if folder.is_file():
+        hint = "an artifact is a folder, which `qcomp compile -o` makes of a program"
+    return QcompError(f"{folder} is no saved artifact: it has no {FILE_NAME}", code="artifact", hint=hint)
 
 
 def digest(path: Path) -> str:

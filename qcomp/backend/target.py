@@ -74,6 +74,11 @@ def runs_here(target: Target) -> bool:
 
 def find_target(name: str) -> Target:
     """The target of that name; ``native`` is the best one that runs here. Raises QcompError for unknown names."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise QcompError(
+            f"target is a {type(name).__name__}, expected a name",
+            code="unknown-target", hint="inputs to export with are given by name: example_inputs=(x,)",
+        )  # fmt: skip
     if name == "native":
         return AVX512VNNI if runs_here(AVX512VNNI) else GENERIC
     if name not in TARGETS:

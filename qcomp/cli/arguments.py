@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, cast
 
 from qcomp.errors import QcompError
-from qcomp.suggestions import did_you_mean
+from qcomp.suggestions import close_names, did_you_mean
 
 
 class WholeNames(HelpFormatter):
@@ -52,7 +52,10 @@ class OneLineParser(ArgumentParser):
         options = [name for action in parser._actions for name in action.option_strings]
         name = next((text for text in rest if text.startswith("-")), rest[0]).partition("=")[0]
         otherwise = f"{parser.prog} --help lists the options"
-        hint = did_you_mean(name, options, otherwise) if name.startswith("-") else otherwise
+        # Dashes are alike anyway: the names behind them must be.
+        named = {option.lstrip("-"): option for option in options}
+        close = [named[text] for text in close_names(name.lstrip("-"), named)] if name.startswith("-") else []
+        hint = f"did you mean {' or '.join(close)}?" if close else otherwise
         raise QcompError(f"unrecognized arguments: {' '.join(rest)}", code="usage", hint=hint)
 
 

@@ -169,6 +169,10 @@ class NpzSamples(Streamed):
                     code="input",
                     hint="the first axis counts samples, each a whole input with its own batch axis",
                 )
+            dtype = self._file.headers[name].dtype
+            if port.element != BFLOAT16 and dtype != np.dtype(port.dtype):
+                text = f"{path}: samples of input {port.name}: expected {port.dtype}, got {dtype}"
+                raise QcompError(text, code="input", hint=f"convert them to {port.dtype}")
             if not all(wanted in ("?", size) for size, wanted in zip(found[1:], sizes, strict=True)):
                 text = f"expected shape [{', '.join(map(str, sizes))}], got {list(found[1:])}"
                 raise QcompError(f"{path}: samples of input {port.name}: {text}", code="input")
@@ -197,16 +201,20 @@ def write_npz(path: str, arrays: Mapping[str, Array]) -> None:
     write_atomically(path, file.getvalue())
 
 
-def random_inputs(ports: Sequence[Port], seed: int) -> list[Array]:
-    """Normal floats; integers and codes over their whole range (indices of 32 and 64 bits from 0 to 9)."""
+def random_inputs(
+    ports: Sequence[Port], seed: int, fix: str = "give it with --inputs, or compile the program with --dim"
+) -> list[Array]:
+    """Normal floats; integers and codes over their whole range (indices of 32 and 64 bits from 0 to 9).
+
+    fix: the hint of the error about a symbolic size.
+    """
     generator = np.random.default_rng(seed)
     arrays: list[Array] = []
     counts = [math.prod(port.shape) for port in ports if all(map(_is_number, port.shape))]
     require_memory(sum(counts) * 8 + max(counts, default=0) * 8, "making random inputs")
     for port in ports:
         if not all(map(_is_number, port.shape)):
-            hint = "give it with --inputs, or compile the program with --dim"
-            raise QcompError(f"input {port.name} has a symbolic size", code="input", hint=hint)
+            raise QcompError(f"input {port.name} has a symbolic size", code="input", hint=fix)
         dtype = np.dtype(port.dtype)
         if port.element == BFLOAT16:
             array = narrow(np.asarray(generator.standard_normal(port.shape)).astype(np.float32), bf16)

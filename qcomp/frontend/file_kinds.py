@@ -49,4 +49,6 @@ def check_program_file(path: Path) -> None:
     if path.suffix not in PROGRAMS:
         known = _KINDS.get(path.suffix.lower())
         hint = f"it is {known[0]}: {known[1]}" if known else None
+        if (path / "manifest.json").is_file():
+            hint = "it is the folder of an artifact: give the program that it was made of"
         raise QcompError(f"{path} is neither .mlir nor .pt2", code="file", hint=hint)

@@ -31,8 +31,10 @@ def run(args: Namespace) -> int:
     from qcomp.cli.commands.compile import artifact_data, compile_program, summary
     from qcomp.cli.programs import is_artifact
 
-    artifact = qcomp.load(args.program) if is_artifact(args.program) else compile_program(args)
-    times = _measure(artifact, random_inputs(artifact.interface.inputs, args.random), args.seconds)
+    saved = is_artifact(args.program)
+    artifact = qcomp.load(args.program) if saved else compile_program(args)
+    fix = "compile the program with --dim NAME=SIZE" if saved else "fix it with --dim NAME=SIZE"
+    times = _measure(artifact, random_inputs(artifact.interface.inputs, args.random, fix), args.seconds)
     median, most = times[len(times) // 2], times[len(times) * 9 // 10]
     speed = artifact.report()["macs"] / median / 1e9
     text = (

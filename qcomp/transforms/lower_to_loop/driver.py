@@ -39,7 +39,7 @@ from qcomp.dialects.dim import FIX, is_symbolic, larger
 from qcomp.dialects.dims import declare_symbols, declared_symbols, memref_of, sizes_of
 from qcomp.dialects.element import is_float
 from qcomp.dialects.nn.base import shape, tensor
-from qcomp.dialects.quant import encoding_of
+from qcomp.dialects.quant import ObserveOp, encoding_of
 from qcomp.dialects.spool import spooled
 from qcomp.dialects.state import states_of
 from qcomp.errors import QcompError
@@ -146,7 +146,8 @@ class Lowering:
         try:
             entry = entry_of(type(op))
             if entry is None:
-                raise QcompError.at(op, "is not lowered to loops", code="lower")
+                hint = "run insert-qdq first" if isinstance(op, ObserveOp) else None
+                raise QcompError.at(op, "is not lowered to loops", code="lower", hint=hint)
             _check_element(op, entry)
             with self._reals_of(op, entry), located(op):
                 self._lower(entry, op)

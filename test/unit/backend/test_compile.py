@@ -88,6 +88,7 @@ def test_symbolic_sizes_are_fixed_by_examples() -> None:
         ({"io": "int8"}, "io 'int8' is not supported"),
         ({"dims": {"b": 1}}, "the program has no symbolic size b"),
         ({"opt_level": 4}, "opt_level 4 does not exist"),
+        ({"target": (torch.ones(1),)}, "target is a tuple, expected a name"),
         ({"target": "pdp11"}, r"unknown target pdp11 \(hint: one of native, generic"),
     ],
 )

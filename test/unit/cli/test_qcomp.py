@@ -62,7 +62,7 @@ def test_help_lists_every_command(folder: Path) -> None:
     assert run(folder, "--version").out == f"qcomp {qcomp.__version__}\n"
 
 
-USAGE = ("argument", "the following", "one of the arguments", "unknown", "numerics")
+USAGE = ("argument", "the following", "one of the arguments", "unknown", "unrecognized", "numerics")
 """How errors of the command line begin; all others are of the input."""
 
 
@@ -92,11 +92,18 @@ USAGE = ("argument", "the following", "one of the arguments", "unknown", "numeri
         ("passes nosuch", "unknown pass 'nosuch'"),
         ("passes cs", "unknown pass 'cs' (hint: did you mean cse"),
         ("check net.npz", "net.npz: no such file"),
+        ("check made", "made is neither .mlir nor .pt2 (hint: it is the folder of an artifact"),
+        ("report nosuch", "nosuch is no saved artifact: it has no manifest.json (hint: there is no such folder"),
+        ("report net.txt", "net.txt is no saved artifact: it has no manifest.json (hint: an artifact is a folder"),
+        ("compile net.mlir -o out --int8", "unrecognized arguments: --int8 (hint: qcomp compile --help"),
+        ("compile net.mlir -o out --targt x", "unrecognized arguments: --targt x (hint: did you mean --target?"),
     ],
 )
 def test_errors_are_one_line(folder: Path, line: str, message: str) -> None:
     (folder / "net.txt").write_text("")
     (folder / "empty").mkdir()
+    (folder / "made").mkdir()
+    (folder / "made/manifest.json").write_text("")
     np.savez(folder / "one.npz", other=np.zeros(2))
     np.savez(folder / "objects.npz", pixels=np.array([{}], dtype=object))
     np.savez(
@@ -153,8 +160,10 @@ def test_run_refuses_to_guess_a_symbolic_size(folder: Path) -> None:
     assert "input x has a symbolic size" in fails(folder, "run dyn.mlir --random 1")
     (folder / "sym.mlir").write_text(SYMBOLIC)
     assert run(folder, "compile sym.mlir -o sym --target generic").code == 0
-    for line in ("run sym --random 1", "bench sym", "bench sym.mlir --target generic", "compare sym.mlir sym"):
+    for line in ("run sym --random 1", "compare sym.mlir sym"):
         assert "input x has a symbolic size (hint: give it with --inputs, or compile" in fails(folder, line)
+    assert "input x has a symbolic size (hint: compile the program with --dim" in fails(folder, "bench sym")
+    assert "input x has a symbolic size (hint: fix it with --dim" in fails(folder, "bench sym.mlir --target generic")
     assert run(folder, "bench sym.mlir --dim x.0=2 --target generic --seconds 0.01").code == 0
     np.savez(folder / "x.npz", np.ones((7, 3), np.float32))
     assert run(folder, "run dyn.mlir --inputs x.npz").out.startswith("output0: float32[7, 3] min 1 max 1")
