@@ -46,7 +46,7 @@ class Product(nn.Module):
 
 def described(program: object, **options: Any) -> Report:
     """The report of `program` without building its C."""
-    return Artifact(emit(program, "generic", 2, **options).manifest, None, lambda artifact, folder: None).report()
+    return Artifact(emit(program, "generic", 2, **options).manifest, None, None).report()
 
 
 @pytest.fixture(scope="module")
@@ -155,5 +155,5 @@ def test_notebooks_show_tables_of_escaped_text(quantized: ModuleOp, artifact: Ar
         assert text.count("<tr>") == text.count("</tr>") > 3
     bad: dict[str, Any] = {**artifact.manifest.report, "warnings": ["<b> & <script>"]}
     manifest = Manifest(**{**vars(artifact.manifest), "report": bad})
-    text = Artifact(manifest, None, lambda artifact, folder: None)._repr_html_()
+    text = Artifact(manifest, None, None)._repr_html_()
     assert "<script>" not in text and "&lt;b&gt; &amp; &lt;script&gt;" in text

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ BRANCHES: dict[str, Function] = {
     "longer": branch(lambda n, m: m <= 16),
     "area": branch(lambda n, m: n * m < 100),
     "half": branch(lambda n, m: m // 2 < 8),
-    "either": branch(lambda n, m: sym_or(m > 20, n < 4)),
+    "either": branch(lambda n, m: bool(sym_or(m > 20, n < 4))),
     "no_multiple": lambda x: (
         torch.cat([x, x.new_zeros(x.shape[0], (8 - x.shape[1] % 8) % 8)], 1) if x.shape[1] % 8 else x.flip(1)
     ),
@@ -104,7 +104,7 @@ def test_a_violated_guard_is_named_wherever_sizes_are_given(tmp_path: Path):
     for run in (
         lambda: artifact(torch.ones(3, 13)),
         lambda: loaded(torch.ones(3, 13)),
-        lambda: qcomp.interpret(artifact.module, np.ones((3, 13), np.float32)),
+        lambda: qcomp.interpret(cast(Any, artifact.module), np.ones((3, 13), np.float32)),
         lambda: qcomp.compile(program, "generic", dims={"x.1": 13}),
         lambda: qcomp.run_passes(qcomp.from_torch(program), 'specialize-dims{dims="x.1=13"}'),
     ):
@@ -175,7 +175,7 @@ def test_guards_that_cannot_be_read_are_refused(text: str, problem: str):
 
 
 def test_readable_guards():
-    sources = {("x",): (symbol("s"), 4, symbol("t"))}
+    sources: Any = {("x",): (symbol("s"), 4, symbol("t"))}
     texts = [
         "not (L['x'].size()[0] < max(1, L['x'].size()[2] // 3))"
         " and math.floor(2.0*torch.sym_float(L['x'].size()[0])) >= 2",

@@ -36,7 +36,9 @@ class Training(torch.nn.Module):
         self.norm = torch.nn.BatchNorm2d(3)
 
     def forward(self, image: T) -> tuple[T, T]:
-        return self.norm(image), self.norm.running_var * 1.0
+        variance = self.norm.running_var
+        assert variance is not None
+        return self.norm(image), variance * 1.0
 
 
 def equal(dtype: torch.dtype) -> tuple[T, T]:

@@ -86,8 +86,8 @@ def test_equal_elements_have_no_deviation() -> None:
     """In lanes, in registers, over several dimensions, of reals and of codes: exactly 0, or the bias."""
     p, count = Program(9), len(EQUAL)
     x, image, q = p.input((count, 37)), p.input((3, 17, count)), p.input((3, 21), A)
-    p.arrays[0][:], p.arrays[1][:] = np.float32(EQUAL)[:, None], np.float32(EQUAL)
-    p.arrays[2][:] = np.uint8([[3], [114], [255]]).view(p.arrays[2].dtype)
+    p.arrays[0][:], p.arrays[1][:] = np.array(EQUAL, np.float32)[:, None], np.array(EQUAL, np.float32)
+    p.arrays[2][:] = np.array([[3], [114], [255]], np.uint8).view(p.arrays[2].dtype)
     bias = p.input((37,))
     normal = [p.add(nn.LayerNormOp(x, (37,), p.reals((37,)), bias, 1e-5))]
     normal += [
