@@ -19,6 +19,7 @@ import numpy as np
 from qcomp.backend.header import HeaderPort, header_ports, header_symbols, macro
 from qcomp.dialects.dim import is_symbolic, substitute, symbol
 from qcomp.errors import QcompError
+from qcomp.writing import writing
 
 if TYPE_CHECKING:
     from qcomp.backend.interface import Port
@@ -54,7 +55,8 @@ def write_abi_source(folder: Path, name: str) -> list[str]:
         return []
     text = f'#include "{name}.h"\n\nextern const char {abi_symbol(name)}[];\n'
     text += f"const char {abi_symbol(name)}[] = {abi_macro(name)};\n"
-    (folder / f"{name}_abi.c").write_text(text, encoding="utf-8")
+    with writing(folder):
+        (folder / f"{name}_abi.c").write_text(text, encoding="utf-8")
     return [f"{name}_abi.c"]
 
 

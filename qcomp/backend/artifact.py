@@ -27,6 +27,7 @@ from qcomp.dialects.dim import substitute
 from qcomp.dialects.dim_json import from_plain
 from qcomp.errors import QcompError
 from qcomp.suggestions import did_you_mean
+from qcomp.writing import writing
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -257,9 +258,11 @@ def load_from(place: Path, kept: TemporaryFolder | None = None) -> Artifact:
         if path.is_file() and digest(path) == manifest.files[manifest.library]:
             return Artifact(manifest, Library(path, manifest, kept), write)
     built = TemporaryFolder()
-    copy_sources(manifest.files, place, built.path)
-    path = build_program(built.path, manifest.name, manifest.sources, manifest.opt_level)
-    library = Library(path, manifest, built)
+    with built.removed_on_error():
+        with writing(built.path):
+            copy_sources(manifest.files, place, built.path)
+        path = build_program(built.path, manifest.name, manifest.sources, manifest.opt_level)
+        library = Library(path, manifest, built)
     built.hold([path.name])
     return Artifact(manifest, library, write)
 

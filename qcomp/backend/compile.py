@@ -48,6 +48,7 @@ from qcomp.transforms.pipeline import run_passes
 from qcomp.transforms.plan_memory import BOUND
 from qcomp.transforms.rewriting import RefusalRecord, refusal_log
 from qcomp.transforms.specialize_dims import resolve
+from qcomp.writing import writing
 
 FOLD_ALL = "fold-constants{dequantize=true keep-weights=true max-growth=1073741824},dce"
 """Constants of ops that stay float become float constants, but for weights that kernels dequantize as they read."""
@@ -154,7 +155,7 @@ def emit_module(module: ModuleOp, target: str, opt_level: int, name: str, verify
     with refusal_log() as refusals:
         run_passes(module, steps.integer, verify)
     loops, folder = module.clone(), TemporaryFolder()
-    with spooled_to(lambda: folder.path):
+    with folder.removed_on_error(), spooled_to(lambda: folder.path):
         run_passes(loops, steps.loops, verify)
     progress.step("writing C")
     emitted = emit_program(loops, chosen, name, interface.to_json())
@@ -287,7 +288,8 @@ def _build(emitted: Emitted) -> Artifact:
         warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
     elif runs_here(emitted.target):
         progress.step("compiling C")
-        path = _compile_c(emitted.program, emitted.folder.path, emitted.manifest.opt_level)
+        with emitted.folder.removed_on_error():
+            path = _compile_c(emitted.program, emitted.folder.path, emitted.manifest.opt_level)
         library = Library(path, emitted.manifest, emitted.folder)
         if not has_spooled(emitted.folder.path):
             emitted.folder.hold([path.name])
@@ -296,10 +298,11 @@ def _build(emitted: Emitted) -> Artifact:
 
 def _compile_c(emitted: CProgram, folder: Path, opt_level: int) -> Path:
     name = emitted.name
-    (folder / f"{name}.c").write_text(emitted.source)
-    (folder / f"{name}.h").write_text(emitted.header)
     form: WeightForm = "binary" if assembler_takes_binaries() else "text"
-    sources = [f"{name}.c", *write_weights(folder, name, emitted.constants, form)]
+    with writing(folder):
+        (folder / f"{name}.c").write_text(emitted.source)
+        (folder / f"{name}.h").write_text(emitted.header)
+        sources = [f"{name}.c", *write_weights(folder, name, emitted.constants, form)]
     library = build_program(folder, name, sources, opt_level)
     (folder / f"{name}_weights.bin").unlink(missing_ok=True)
     return library

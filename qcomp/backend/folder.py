@@ -18,6 +18,7 @@ from typing import Any, cast
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_MANIFEST_BYTES
 from qcomp.reading import read_bytes
+from qcomp.writing import make_temporary_folder, writing
 
 JOURNAL = ".qcomp-replacing"
 """File in a folder whose files are being replaced: the names of all that may go."""
@@ -39,7 +40,7 @@ class TemporaryFolder:
     @cached_property
     def path(self) -> Path:
         """Where it is."""
-        path = Path(tempfile.mkdtemp(prefix="qcomp-"))
+        path = Path(make_temporary_folder())
         self._finalizer = weakref.finalize(self, _remove, path, os.getpid())
         return path
 
@@ -47,6 +48,15 @@ class TemporaryFolder:
         """Remove the folder now."""
         if self._finalizer is not None:
             self._finalizer()
+
+    @contextmanager
+    def removed_on_error(self) -> Generator[None]:
+        """Remove the folder when the block ends by an error: its traceback keeps this object."""
+        try:
+            yield
+        except BaseException:
+            self.remove()
+            raise
 
     def hold(self, names: Iterable[str]) -> None:
         """Remove the folder now; `copy` still has the files `names`, which no end of the process leaves behind.
@@ -109,12 +119,13 @@ def replace_folder(target: Path, key: str, owned: Callable[[Path], Iterable[str]
         raise QcompError(text, code="output", hint="choose another folder") from None
     lock = _lock(partial)
     try:
-        yield partial
-        _like_a_new_folder(partial)
-        if target.is_dir():
-            _replace_files(partial, target, key, owned(target))
-        else:
-            os.rename(partial, target)
+        with writing(target):
+            yield partial
+            _like_a_new_folder(partial)
+            if target.is_dir():
+                _replace_files(partial, target, key, owned(target))
+            else:
+                os.rename(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
         if lock is not None:

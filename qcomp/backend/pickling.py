@@ -19,6 +19,7 @@ from qcomp.backend.artifact import Artifact, load_from, sources_in
 from qcomp.backend.folder import TemporaryFolder
 from qcomp.backend.manifest import FILE_NAME, Manifest
 from qcomp.errors import QcompError
+from qcomp.writing import writing
 
 _unpacked: weakref.WeakValueDictionary[tuple[int, str], Artifact] = weakref.WeakValueDictionary()
 """The last artifact unpickled of each manifest, by process: a forked one makes its own."""
@@ -29,8 +30,9 @@ def pack(artifact: Artifact) -> tuple[Callable[..., Artifact], tuple[Any, ...]]:
     if artifact.closed:
         return unpack_closed, (artifact.manifest.text(),)
     folder = TemporaryFolder()
-    artifact.write_files(folder.path)
-    files = {path.name: path.read_bytes() for path in sorted(folder.path.iterdir())}
+    with folder.removed_on_error(), writing(folder.path):
+        artifact.write_files(folder.path)
+        files = {path.name: path.read_bytes() for path in sorted(folder.path.iterdir())}
     state = artifact.library.state() if artifact.library is not None else b""
     return unpack, (files, state, sys.byteorder)
 
@@ -69,6 +71,8 @@ def _load(files: Mapping[str, bytes]) -> Artifact:
 
 def _manifest(files: Mapping[str, bytes], folder: TemporaryFolder) -> Manifest:
     """Write `files` into `folder` and read their manifest."""
-    for name, data in files.items():
-        (folder.path / name).write_bytes(data)
-    return Manifest.read(folder.path)
+    with folder.removed_on_error():
+        with writing(folder.path):
+            for name, data in files.items():
+                (folder.path / name).write_bytes(data)
+        return Manifest.read(folder.path)

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
+
+from qcomp.writing import writing
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -15,11 +18,12 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     if target.exists() and not target.is_file():
         target.write_bytes(data)
         return
+    if not target.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, target)
-    except FileNotFoundError as problem:
-        raise FileNotFoundError(problem.errno, "no such folder", str(target.parent)) from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing(path):
+        try:
+            partial.write_bytes(data)
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)

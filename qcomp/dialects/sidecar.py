@@ -24,6 +24,7 @@ from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_SIDECAR_HEADER_BYTES, misfit
 from qcomp.reading import open_regular, require_memory
+from qcomp.writing import writing
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
@@ -85,7 +86,7 @@ def write(path: Path, constants: Mapping[str, ConstantData]) -> None:
     text += b" " * (-len(text) % 8)
     partial = path.with_name(path.name + ".partial")
     try:
-        with open(partial, "wb") as file:
+        with writing(path), open(partial, "wb") as file:
             file.write(struct.pack("<Q", len(text)) + text)
             for data in constants.values():
                 file.write(

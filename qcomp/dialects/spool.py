@@ -20,6 +20,7 @@ from typing import BinaryIO
 import numpy as np
 
 from qcomp.dialects.constant import Array
+from qcomp.writing import writing
 
 LEAST_BYTES = 1 << 20
 """Smaller arrays stay in memory."""
@@ -45,7 +46,7 @@ def spooled(array: Array) -> Array:
     if folder is None or array.nbytes < LEAST_BYTES:
         return array
     path = folder() / f"{_PREFIX}{next(_numbers)}.bin"
-    with open(path, "wb") as file:
+    with writing(path), open(path, "wb") as file:
         file.write(array.reshape(-1).data.cast("B"))
     return np.memmap(path, array.dtype, "r", shape=array.shape)
 

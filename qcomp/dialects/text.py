@@ -20,6 +20,7 @@ from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_TEXT_BYTES
 from qcomp.reading import read_bytes
+from qcomp.writing import writing
 
 FORMAT_VERSION = 1
 _LIMIT = "MAX_TEXT_BYTES", MAX_TEXT_BYTES
@@ -109,13 +110,15 @@ def save(module: ModuleOp, path: str | os.PathLike[str], *, inline_constants: bo
     text = print_text(module, constants="bytes" if inline_constants else "digest")
     constants = {} if inline_constants else sidecar.large_constants(module)
     beside = target.with_suffix(".safetensors")
-    if constants:
-        sidecar.write(beside, constants)
-    else:
-        beside.unlink(missing_ok=True)
+    with writing(beside):
+        if constants:
+            sidecar.write(beside, constants)
+        else:
+            beside.unlink(missing_ok=True)
     partial = target.with_name(target.name + ".partial")
-    try:
-        partial.write_text(text)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing(target):
+        try:
+            partial.write_text(text)
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from qcomp.dialects.dim import UNDECIDED
 from qcomp.dialects.location import describe
 from qcomp.dialects.nn import ConstantOp
 from qcomp.errors import QcompError
+from qcomp.writing import WriteError
 
 OpT = TypeVar("OpT", bound=Operation)
 PlanT = TypeVar("PlanT")
@@ -229,7 +230,7 @@ def located(op: Operation) -> Generator[None]:
     try:
         yield
     except QcompError as problem:
-        if problem.op is not None:
+        if problem.op is not None or isinstance(problem, WriteError):
             raise
         raise QcompError.at(op, problem.message, code=problem.code, hint=problem.hint) from None
 

@@ -175,7 +175,7 @@ def test_xdsl_opt_sees_our_dialects(tmp_path: Path) -> None:
 
 
 RANKS = {
-    "errors": 0, "limits": 0, "progress": 0, "reading": 0, "refusals": 0, "suggestions": 0,
+    "errors": 0, "limits": 0, "progress": 0, "reading": 0, "refusals": 0, "suggestions": 0, "writing": 0,
     "dialects": 1, "interpreter": 2, "frontend": 3, "transforms": 3, "backend": 3, "cli": 4,
 }  # fmt: skip
 

@@ -61,6 +61,7 @@ from qcomp.transforms.lower_to_loop.layouts import Layouts
 from qcomp.transforms.lower_to_loop.registry import HALVES, Elements, Entry, computed_element, entry_of, load_lowerings
 from qcomp.transforms.lower_to_loop.tied import TiedTables
 from qcomp.transforms.rewriting import located
+from qcomp.writing import WriteError
 
 MemRef = MemRefType[Attribute]
 MAY_ALIAS = "qcomp.may_alias"
@@ -151,6 +152,8 @@ class Lowering:
             _check_element(op, entry)
             with self._reals_of(op, entry), located(op):
                 self._lower(entry, op)
+        except WriteError:
+            raise  # The disk is full: no op's fault.
         except QcompError as problem:
             self._refusals.append(problem)
         except Exception:

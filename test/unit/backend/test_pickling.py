@@ -22,6 +22,7 @@ from qcomp.backend import pickling
 from qcomp.backend.artifact import Artifact
 from qcomp.dialects.constant import Array
 from qcomp.refusals import Refusal, RefusalError
+from qcomp.writing import WriteError
 
 COUNTER = """func.func @main(%x: tensor<3xf32>, %a: tensor<3xf32> {nn.name = "a", nn.state = #nn.data<dense<1.5> : tensor<3xf32>>}) \
 -> (tensor<3xf32>, tensor<3xf32> {nn.state = "a"}) {
@@ -173,6 +174,7 @@ def test_errors_come_back_from_workers() -> None:
     errors = [
         QcompError("text", code="input", op="nn.x", location="a.py:3", hint="none"),
         RefusalError(refusals, "x", "y"),
+        WriteError("text", code="output", hint="none"),
     ]
     assert {type(error) for error in errors[1:]} >= set(QcompError.__subclasses__())
     for error in errors:
