@@ -95,10 +95,16 @@ def interpret(
         static = _at_sizes_of(module, main, inputs)
         observer = None if observer is None else _observed_as(module, static, observer)
         functions = _functions(static)
-        main = functions[function]
+    return _interpret_tensors(functions, function, inputs, _Run(functions, _evaluator(evaluator), observer))
+
+
+def _interpret_tensors(
+    functions: dict[str, FuncOp], function: str, inputs: Sequence[Array], run: _Run[Any]
+) -> tuple[Array, ...]:
+    main = functions[function]
     _check_inputs(main, inputs)
     _check_memory(main)
-    return _Run(functions, _evaluator(evaluator), observer).main(main, inputs)
+    return run.main(main, inputs)
 
 
 def _evaluator(name: str) -> Evaluator[Any]:
