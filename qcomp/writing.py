@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors of writing files: which file, what the system says, and what to do. The system itself names no full disk."""
+"""Write files whole or not at all; errors say which file, what the system says and what to do."""
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from qcomp.errors import QcompError
 
@@ -28,6 +31,31 @@ def writing(place: str | os.PathLike[str]) -> Generator[None]:
         path = os.fspath(place)
         hint = TEMPORARY_HINT if _is_temporary(path) else "free space there, or choose another folder"
         raise WriteError(f"cannot write {path}: {problem.strerror or problem}", code="output", hint=hint) from None
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """Yield a new path beside `path`; what the block writes there takes the place of `path` when it ends well."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    with writing(path):
+        try:
+            yield partial
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write `content` to `path` as a whole; a device or pipe is written as it is."""
+    data = content.encode() if isinstance(content, str) else content
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    if not target.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    with replacing(target) as partial:
+        partial.write_bytes(data)
 
 
 def make_temporary_folder() -> str:

@@ -27,7 +27,6 @@ from xdsl.ir import Attribute
 
 from qcomp.backend.calibration import Streamed
 from qcomp.backend.interface import Port
-from qcomp.cli.files import write_atomically
 from qcomp.cli.npz import NpzFile
 from qcomp.dialects.constant import Array
 from qcomp.dialects.dim import is_symbolic
@@ -37,6 +36,7 @@ from qcomp.dialects.state import STATE
 from qcomp.errors import QcompError
 from qcomp.interpreter.reference.narrow_floats import narrow, widen
 from qcomp.reading import require_memory
+from qcomp.writing import write_atomically
 
 BFLOAT16 = "bfloat16"
 _UNCHECKED = 1 << 24

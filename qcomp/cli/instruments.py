@@ -16,10 +16,10 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from qcomp.cli.files import write_atomically
 from qcomp.dialects import sidecar
 from qcomp.dialects.constant import INLINE_LIMIT
 from qcomp.dialects.text import print_text
+from qcomp.writing import write_atomically
 
 
 class Instrument:

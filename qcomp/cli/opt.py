@@ -27,7 +27,6 @@ from qcomp import __version__ as qcomp_version
 from qcomp.cli import expectations, failures, universe
 from qcomp.cli.arguments import OneLineParser, completed_by_files, offer_completion
 from qcomp.cli.diagnostics import Diagnostic, at_description, from_exception
-from qcomp.cli.files import write_atomically
 from qcomp.cli.instruments import REPRODUCER_HEADER, Instrument, IrPrinting, Reproducer, Timing
 from qcomp.cli.opt_arguments import add_arguments
 from qcomp.cli.pipeline import run_pipeline, verify_module
@@ -45,6 +44,7 @@ from qcomp.reading import open_regular, read_bytes, read_stream
 from qcomp.suggestions import did_you_mean
 from qcomp.transforms.pipeline import available_passes, parse_passes
 from qcomp.transforms.rewriting import refusal_log
+from qcomp.writing import write_atomically
 
 _DESCRIPTION = "Reads modules, runs passes, prints the result; options as in mlir-opt."
 _LIMIT = "MAX_TEXT_BYTES", MAX_TEXT_BYTES

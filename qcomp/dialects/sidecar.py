@@ -24,7 +24,7 @@ from qcomp.dialects.quant import UniformQuantizedType
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_SIDECAR_HEADER_BYTES, misfit
 from qcomp.reading import open_regular, require_memory
-from qcomp.writing import writing
+from qcomp.writing import replacing
 
 _DTYPES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "uint16", "I64": "int64", "I32": "int32",
@@ -84,17 +84,11 @@ def write(path: Path, constants: Mapping[str, ConstantData]) -> None:
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with writing(path), open(partial, "wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text)
-            for data in constants.values():
-                file.write(
-                    np.ascontiguousarray(data.array.astype(data.array.dtype.newbyteorder("<"), copy=False)).tobytes()
-                )
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, open(partial, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for data in constants.values():
+            little = np.ascontiguousarray(data.array.astype(data.array.dtype.newbyteorder("<"), copy=False))
+            file.write(little.tobytes())
 
 
 def read(path: Path) -> dict[str, Array]:

@@ -20,7 +20,7 @@ from qcomp.dialects.verification import first_invalid
 from qcomp.errors import QcompError
 from qcomp.limits import MAX_TEXT_BYTES
 from qcomp.reading import read_bytes
-from qcomp.writing import writing
+from qcomp.writing import replacing, writing
 
 FORMAT_VERSION = 1
 _LIMIT = "MAX_TEXT_BYTES", MAX_TEXT_BYTES
@@ -110,15 +110,10 @@ def save(module: ModuleOp, path: str | os.PathLike[str], *, inline_constants: bo
     text = print_text(module, constants="bytes" if inline_constants else "digest")
     constants = {} if inline_constants else sidecar.large_constants(module)
     beside = target.with_suffix(".safetensors")
-    with writing(beside):
-        if constants:
-            sidecar.write(beside, constants)
-        else:
+    if constants:
+        sidecar.write(beside, constants)
+    else:
+        with writing(beside):
             beside.unlink(missing_ok=True)
-    partial = target.with_name(target.name + ".partial")
-    with writing(target):
-        try:
-            partial.write_text(text)
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
+    with replacing(target) as partial:
+        partial.write_text(text, encoding="utf-8")
