@@ -93,6 +93,18 @@ def test_loaded_artifacts(artifact: Artifact, sample: Array, tmp_path: Path) -> 
         compare(program(build, floats(*INPUT)), loaded, sample)
 
 
+def test_a_program_that_computes_nothing() -> None:
+    """Its input and a constant are its results: there is no layer, and they agree end to end."""
+    text = (
+        "func.func @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<1xf32>) {\n"
+        "  %c = nn.constant dense<0.5> : tensor<1xf32>\n  func.return %x, %c : tensor<2x3xf32>, tensor<1xf32>\n}\n"
+    )
+    module = qcomp.parse(text)
+    found = compare(module, qcomp.compile(module, target="generic"), np.ones((2, 3), np.float32))
+    assert len(found) == 0 and [row.differ for row in found.outputs] == [0, 0]
+    assert "end to end" in str(found) and "0 layers" in repr(found) and found._repr_html_()
+
+
 def test_modules_without_common_names(sample: Array) -> None:
     def build(add: Any, x: Any) -> Any:
         return add(nn.ReluOp(x))
