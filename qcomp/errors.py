@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The one exception that qcomp raises for bad input, unsupported programs and broken promises."""
+"""The one exception that qcomp raises for bad input, unsupported programs and broken promises; its warnings."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,3 +65,13 @@ def _unpickled(kind: type[QcompError], args: tuple[object, ...], state: dict[str
     error.args = args
     error.__dict__.update(state)
     return error
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's code that called qcomp, however deep inside the reason is found."""
+    import inspect
+
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "qcomp":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)

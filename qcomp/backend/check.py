@@ -8,7 +8,6 @@ alike one is lowered, and the module is verified once, not after each pass.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from qcomp.backend.target import find_target
 from qcomp.dialects.notes import notes_of
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.verification import check_sizes
-from qcomp.errors import QcompError
+from qcomp.errors import QcompError, warn
 from qcomp.refusals import Refusal, RefusalError, printable, refusal_of, refused_kinds
 from qcomp.transforms.lower_to_loop.first_of_each import FirstOfEach
 from qcomp.transforms.pipeline import check_module, run_passes
@@ -100,7 +99,7 @@ def check_program(
     name = find_target(target).name
     module, refusals = _imported(program, example_inputs, dims or {})
     for note in notes_of(module) if not isinstance(program, ModuleOp) else []:
-        warnings.warn(note, stacklevel=2)
+        warn(note)
     try:
         rows = _lowered_rows(module, target, opt_level)
     except RefusalError as error:

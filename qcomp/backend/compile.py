@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,7 @@ from qcomp.dialects.quant import ObserveOp, QuantizeDynamicOp, encoding_of
 from qcomp.dialects.specialize import specialize
 from qcomp.dialects.spool import has_spooled, spooled_to
 from qcomp.dialects.verification import check_sizes
-from qcomp.errors import QcompError
+from qcomp.errors import QcompError, warn
 from qcomp.refusals import RefusalError
 from qcomp.transforms.coded_weights import is_coded
 from qcomp.transforms.duplicate_dequantize import PRIVATE_DEQUANTIZE
@@ -91,7 +90,7 @@ def compile(
     known = notes_of(program) if isinstance(program, ModuleOp) else []  # who made the module was warned
     for note in [*emitted.manifest.report["warnings"], *_memory_notes(emitted)]:
         if note not in known:
-            warnings.warn(note, stacklevel=2)
+            warn(note)
     return _build(emitted)
 
 
@@ -285,7 +284,7 @@ def _build(emitted: Emitted) -> Artifact:
 
     library = None
     if runs_here(emitted.target) and find_compiler() is None:
-        warnings.warn(f"{no_compiler()}: the artifact can be saved but not called", stacklevel=3)
+        warn(f"{no_compiler()}: the artifact can be saved but not called")
     elif runs_here(emitted.target):
         progress.step("compiling C")
         with emitted.folder.removed_on_error():

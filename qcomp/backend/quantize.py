@@ -10,7 +10,6 @@ an encoding; data movement and max pools keep it. Everything else stays in float
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -31,7 +30,7 @@ from qcomp.dialects.nn.base import shape
 from qcomp.dialects.notes import notes_of
 from qcomp.dialects.quant import ObserveOp
 from qcomp.dialects.state import states_of
-from qcomp.errors import QcompError
+from qcomp.errors import QcompError, warn
 from qcomp.interpreter import interpret
 from qcomp.refusals import RefusalError
 from qcomp.suggestions import did_you_mean
@@ -70,7 +69,7 @@ def quantize(
         raise QcompError("there are no calibration samples", code="calibration", hint="a hundred inputs are enough")
     module = _imported(program, first)
     for note in notes_of(module) if not isinstance(program, ModuleOp) else []:
-        warnings.warn(note, stacklevel=2)
+        warn(note)
     if is_quantized(module):
         raise QcompError("the program is quantized already", code="calibration", hint="compile it as it is")
     run_passes(module, _BEFORE)
@@ -89,7 +88,7 @@ def _imported(program: object, first: Sequence[object]) -> ModuleOp:
         return import_program(program, None)[0]
     except RefusalError:
         module, _ = import_program(program, first)
-        warnings.warn("an op takes no symbolic sizes: all sizes are those of the first sample", stacklevel=3)
+        warn("an op takes no symbolic sizes: all sizes are those of the first sample")
         return module
 
 
@@ -220,7 +219,7 @@ def _calibrate(
             if method is Range.extend and any(array.dtype.kind == "f" and np.isnan(array).any() for array in sample):
                 without += 1
     if without:
-        warnings.warn(f"NaN in {without} of the calibration samples is left out of the ranges", stacklevel=3)
+        warn(f"NaN in {without} of the calibration samples is left out of the ranges")
     return ranges
 
 

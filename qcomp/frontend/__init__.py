@@ -7,13 +7,12 @@ and `functional` side effects; `importer` turns it into IR by the op table in `o
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from qcomp.errors import QcompError
+from qcomp.errors import QcompError, warn
 from qcomp.frontend.specialize import bind_symbols, fixed_symbols
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def from_torch(program: object, example_inputs: Sequence[object] | None = None) 
 
     module = import_torch(program, example_inputs)
     for note in notes_of(module):
-        warnings.warn(note, stacklevel=2)
+        warn(note)
     return module
 
 

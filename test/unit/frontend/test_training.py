@@ -69,6 +69,21 @@ def test_modules_in_training_mode() -> None:
     assert notes_of(quiet(lambda: qcomp.from_torch(Own().eval(), (X,)))) == []
 
 
+def test_a_refused_program_warns_at_the_line_that_compiles_it() -> None:
+    class Refused(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm2d(3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.eigvalsh(self.norm(x)[0, :, :3, :3])
+
+    refused = pytest.raises(qcomp.QcompError, match="linalg_eig")
+    with pytest.warns(UserWarning, match="training mode") as caught, refused:
+        qcomp.compile(torch.export.export(Refused().train(), (X,)), target="generic")
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 def test_a_batch_norm_of_torch_itself_is_named_by_its_module() -> None:
     net = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).train()
     with pytest.warns(UserWarning, match=r"^1 batch norm is in training mode \(module 1\): "):
