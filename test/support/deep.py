@@ -18,7 +18,7 @@ def except_for(every_run: Collection[Any], cases: Iterable[Any]) -> list[Any]:
     return [case if case in every_run else _deep(case) for case in cases]
 
 
-def in_turn(names: Iterable[str], targets: Sequence[str]) -> list[Any]:
+def in_turn(names: Iterable[Any], targets: Sequence[str]) -> list[Any]:
     """Return (name, target) for all pairs; each name's turn in every run is on one of the targets, the rest is deep."""
     turns = itertools.cycle(targets)
     pairs: list[Any] = []

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+import deep
 import pytest
 import torch
 from torch import nn
@@ -128,8 +129,9 @@ def results(value: torch.Tensor | tuple[torch.Tensor, ...]) -> list[torch.Tensor
     return list(value) if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.parametrize("target", ["native", "generic"])
-@pytest.mark.parametrize("dtype", UNITS, ids=lambda dtype: str(dtype)[6:])
+@pytest.mark.parametrize(
+    "dtype, target", deep.in_turn(UNITS, ["native", "generic"]), ids=lambda value: str(value).removeprefix("torch.")
+)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_not_further_from_the_truth_than_eager(name: str, dtype: torch.dtype, target: str) -> None:
     model, inputs = network(name, dtype)

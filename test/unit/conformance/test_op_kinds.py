@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import deep
 import numpy as np
 import pytest
 import torch
@@ -93,8 +94,9 @@ def array(value: T) -> np.ndarray[Any, Any]:
     return value.view(torch.int16).numpy().view(np.uint16) if value.dtype == torch.bfloat16 else value.numpy()
 
 
-@pytest.mark.parametrize("target", ["native", "generic"])
-@pytest.mark.parametrize("dtype", UNITS, ids=lambda dtype: str(dtype)[6:])
+@pytest.mark.parametrize(
+    "dtype, target", deep.in_turn(UNITS, ["native", "generic"]), ids=lambda value: str(value).removeprefix("torch.")
+)
 @pytest.mark.parametrize("cases", [IN_BITS, SUMS], ids=["in_bits", "sums"])
 def test_near_eager(cases: dict[str, Case], dtype: torch.dtype, target: str) -> None:
     model = Every(cases, dtype).eval()
